@@ -1,0 +1,95 @@
+// What a framework does when nobody says otherwise: rows of name, value, version range, source.
+//
+// plan/ knows the shape of the rows; the rows themselves live with their framework. The same rows
+// fill in what a user left out, choose the lowering's behaviour, and are printed as assumptions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/basis.h"
+
+namespace trainfit::plan {
+
+// A package version as three numbers; missing ones are 0. Comparable.
+struct Version {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  auto operator<=>(const Version&) const = default;
+};
+// "4.48.1", "2.7.0+cu128", "1.10.0.dev0": digits up to three dots; anything else ends the number.
+Version ParseVersion(std::string_view text);
+std::string Text(Version version);
+
+// A stack of packages with their versions: {"torch", 2.12.0}, {"transformers", 5.3.0}, …
+struct Package {
+  std::string name;
+  Version version;
+  bool operator==(const Package&) const = default;
+};
+
+struct Stack {
+  std::string framework;  // "huggingface"
+  std::vector<Package> packages;
+  // 0.0.0 when the stack does not contain the package.
+  Version Of(std::string_view package) const;
+  std::string Text() const;  // "transformers 5.3.0, torch 2.12.0"
+};
+
+// Questions that fact rows answer. Values are small integers: booleans, or an enumerator.
+enum class Fact : std::uint8_t {
+  kCheckpointingDefault,      // bool
+  kCheckpointReentrant,       // bool
+  kLossPath,                  // LossPath
+  kOutputsToFp32,             // bool: accelerate copies low-precision outputs to fp32
+  kLoadDtypeDefault,          // spec::Dtype of the trained model when nothing is said
+  kOptimizerLoopDefault,      // spec::OptimizerLoop
+  kForeachTemporaries,        // parameter-sized temporaries of one foreach AdamW step
+  kAdapterDtypeFp32,          // bool: PEFT keeps adapters in fp32 over a bf16 base
+  kKbitPreparation,           // bool: prepare_model_for_kbit_training is called
+  kQloraAdapterBf16,          // bool: the trainer casts QLoRA adapters to bf16
+  kSdpaGroupedQuery,          // bool: K and V are not repeated for SDPA without a mask
+  kSdpaDefault,               // bool: SDPA is the default attention
+  kEmbedding32bitStates,      // bool: 8-bit optimizers keep embeddings in 32 bits
+  kPaddingMask,               // bool: batches carry an attention mask
+  kAutocast,                  // bool: forward runs under autocast with mixed precision
+};
+
+// How the framework computes the loss on materialized logits (training-memory notes §2.8).
+enum class LossPath : std::int64_t {
+  kFloatInForwardShifted,   // logits.float(), shifted contiguous copies: 12 B a logit
+  kLossUtilsShifted,        // upcast in loss_utils, shifted copy: 14 B
+  kPaddedLabels,            // labels padded instead: 10 B forward, 12 B backward
+  kModelDtype,              // cross entropy on logits as they are
+};
+
+struct FactRow {
+  Fact fact = Fact::kLossPath;
+  const char* package = "";   // whose version decides
+  Version since;              // inclusive
+  Version until;              // exclusive; 0.0.0: open
+  std::int64_t value = 0;
+  const char* what = "";      // as printed among the assumptions
+  Basis basis = Basis::kSource;
+  const char* source = "";
+};
+
+class FactTable {
+ public:
+  FactTable(Stack stack, std::span<const FactRow> rows) : stack_(std::move(stack)), rows_(rows) {}
+  const Stack& stack() const { return stack_; }
+  // The row for this stack's versions. Every fact has a row for every version: a test checks it.
+  const FactRow& Row(Fact fact) const;
+  std::int64_t Value(Fact fact) const { return Row(fact).value; }
+  bool Is(Fact fact) const { return Value(fact) != 0; }
+
+ private:
+  Stack stack_;
+  std::span<const FactRow> rows_;
+};
+
+}  // namespace trainfit::plan

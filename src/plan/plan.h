@@ -1,0 +1,93 @@
+// A plan: every choice made, nothing left open. Who holds what, in which type.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/basis.h"
+#include "base/expected.h"
+#include "plan/facts.h"
+#include "spec/machine.h"
+#include "spec/model.h"
+#include "spec/recipe.h"
+
+namespace trainfit::plan {
+
+// Something the answer rests on that the user did not say.
+struct Assumption {
+  std::string what;    // "activation checkpointing"
+  std::string value;   // "on"
+  Basis basis = Basis::kSource;
+  std::string source;
+  bool operator==(const Assumption&) const = default;
+};
+
+// How data, and what belongs to a replica, is spread over the ranks.
+struct Parallel {
+  spec::Sharding sharding = spec::Sharding::kNone;
+  std::int64_t data = 1;      // replicas (sharded ones included)
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t context = 1;
+  std::int64_t expert = 1;
+  bool operator==(const Parallel&) const = default;
+};
+
+// How one tensor of the model is held.
+struct ParameterPlan {
+  spec::Dtype dtype = spec::Dtype::kBf16;
+  bool trainable = false;
+  bool quantized_4bit = false;
+  std::int64_t lora_rank = 0;  // 0: no adapter on this module
+  bool operator==(const ParameterPlan&) const = default;
+};
+
+struct Plan {
+  std::shared_ptr<const spec::ModelSpec> model;
+  FactTable facts;
+
+  spec::Method method = spec::Method::kFull;
+  spec::Precision precision = spec::Precision::kBf16Mixed;
+  spec::Dtype compute_dtype = spec::Dtype::kBf16;
+  spec::Dtype weight_dtype = spec::Dtype::kBf16;    // of trained (full) or frozen (LoRA) weights
+  spec::Dtype adapter_dtype = spec::Dtype::kFp32;
+  bool autocast = false;
+  spec::Optimizer optimizer = spec::Optimizer::kAdamW;
+  spec::OptimizerLoop optimizer_loop = spec::OptimizerLoop::kFused;
+  std::int64_t micro_batch = 1;
+  std::int64_t gradient_accumulation = 1;
+  std::int64_t sequence_length = 2048;
+  spec::Checkpointing checkpointing = spec::Checkpointing::kFull;
+  spec::AttentionImplementation attention = spec::AttentionImplementation::kSdpa;
+  spec::LossKernel loss = spec::LossKernel::kPlain;
+  spec::LoraRecipe lora;
+  bool double_quantization = true;
+  bool kbit_preparation = false;
+  bool liger_kernels = false;
+  bool padding_free = true;
+  Parallel parallel;
+
+  std::vector<Assumption> assumptions;
+
+  std::int64_t TokensPerMicroBatch() const { return micro_batch * sequence_length; }
+};
+
+// Fills in every open choice of `recipe` from `facts`, checks that the choices go together, and
+// that the sizes are ones that exist. `machine`: how many ranks there are, and what the card can.
+// Errors: contradictory options, bf16 on a card without it, sizes out of range; each says which
+// option, why, and what to use instead.
+Expected<Plan> ResolvePlan(const spec::Recipe& recipe,
+                           std::shared_ptr<const spec::ModelSpec> model,
+                           const spec::Machine& machine, const FactTable& facts);
+
+// How this tensor of the model is held under the plan.
+ParameterPlan HoldParameter(const Plan& plan, const spec::TensorSpec& tensor);
+
+// Parameters that receive gradients, adapters included.
+std::int64_t TrainableParameterCount(const Plan& plan);
+// Adapter parameters alone.
+std::int64_t AdapterParameterCount(const Plan& plan);
+
+}  // namespace trainfit::plan

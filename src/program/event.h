@@ -1,0 +1,92 @@
+// The alphabet of a program: bytes appear, bytes disappear, a kernel runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace trainfit::program {
+
+// What bytes are for. Every byte of a breakdown has exactly one role.
+enum class Role : std::uint8_t {
+  kWeights,
+  kAdapterWeights,
+  kQuantizationState,  // absmax, code tables
+  kMasterWeights,
+  kGradients,
+  kOptimizerState,
+  kActivations,        // saved for backward, or in use by it
+  kCheckpoints,        // block inputs that activation checkpointing keeps
+  kLogits,             // everything as wide as the vocabulary between head and loss
+  kTemporary,          // lives inside one operation
+  kWeightCasts,        // autocast's low-precision copies, dequantized matrices
+  kCommunication,      // gather and reduce buffers
+  kWorkspace,          // cuBLAS and friends, held by the caching allocator
+};
+inline constexpr int kRoleCount = 13;
+std::string_view Name(Role role);
+
+// Where bytes are. Pinned bytes are host bytes as well and count in both.
+enum class Place : std::uint8_t { kGpu, kHost, kPinned, kDisk };
+inline constexpr int kPlaceCount = 4;
+std::string_view Name(Place place);
+
+// Streams whose memory the caching allocator keeps apart.
+enum class Stream : std::uint8_t { kCompute, kAllGather, kReduceScatter, kCopy };
+
+// A tensor's address in a program: a frame (one layer of one model, the embedding, the head) and a
+// number inside it. Frames in events are relative to where the segment is placed, so that one
+// segment serves every equal layer.
+struct Slot {
+  std::int32_t frame = 0;
+  std::int32_t index = 0;
+  bool operator==(const Slot&) const = default;
+};
+
+// Slot numbers come from ranges, so that segments recorded apart can meet at a tensor.
+inline constexpr std::int32_t kActivationSlots = 0;        // handed out by one recording
+inline constexpr std::int32_t kWeightSlots = 1 << 16;      // + index of the tensor in its layer
+inline constexpr std::int32_t kGradientSlots = 2 << 16;
+inline constexpr std::int32_t kStateSlots = 3 << 16;       // + kStatesPerTensor × index + state
+inline constexpr std::int32_t kStatesPerTensor = 8;
+inline constexpr std::int32_t kBoundarySlots = 7 << 16;    // below
+inline constexpr std::int32_t kCarrySlot = kBoundarySlots;          // a frame's output
+inline constexpr std::int32_t kCarryGradientSlot = kBoundarySlots + 1;  // gradient of that output
+inline constexpr std::int32_t kFirstSharedSlot = kBoundarySlots + 16;   // whole-step tensors
+// The frame of tensors that belong to the step as a whole (masks, rotary tables, workspaces).
+// Never relative.
+inline constexpr std::int32_t kSharedFrame = -1'000'000;
+
+// kMove: the bytes at `slot` are called `to` from here on; nothing is allocated or freed.
+enum class EventKind : std::uint8_t { kAlloc, kFree, kMove, kRun };
+
+struct Event {
+  EventKind kind = EventKind::kRun;
+  Place place = Place::kGpu;
+  Role role = Role::kTemporary;
+  Stream stream = Stream::kCompute;
+  Slot slot;                   // of the bytes; for kRun slot.index is the operation's number
+  Slot to;                     // kMove alone
+  Bytes bytes;                 // as requested, before any rounding; kFree repeats it
+  const char* label = "";      // static text: what a person calls this tensor
+};
+
+// Kernel classes of the time reading.
+enum class KernelClass : std::uint8_t {
+  kGemm, kAttentionForward, kAttentionBackward, kElementwise, kReduction, kOptimizer, kDequantize,
+  kEmbedding, kCollective, kCopy,
+};
+
+// One kernel (or one fused group) with the work it does.
+struct Operation {
+  KernelClass kernel = KernelClass::kElementwise;
+  Stream stream = Stream::kCompute;
+  const char* label = "";
+  Flops flops;                  // 2 per multiply-add
+  Bytes moved;                  // read + written in device memory, or sent over the link
+  std::array<std::int64_t, 3> shape = {0, 0, 0};  // GEMM: M, N, K; attention: tokens, heads, head_dim
+};
+
+}  // namespace trainfit::program

@@ -1,0 +1,108 @@
+// PyTorch's operations for a tape: what each allocates, saves and runs, forward and backward.
+//
+// The save rules are those of tools/autograd/derivatives.yaml; temporaries of a backward formula
+// are those of torch/csrc/autograd/FunctionsManual.cpp. Shapes are rows × columns: N = tokens on
+// this rank, features in the columns. Nothing here knows a model or a framework.
+#pragma once
+
+#include "program/tape.h"
+
+namespace trainfit::program {
+
+// ---- element-wise (ops_elementwise.cc) -----------------------------------------------------------
+
+// x.to(dtype); x itself when it has that dtype already. Saves nothing.
+Tensor Cast(Tape& tape, const Tensor& x, spec::Dtype dtype, const char* label,
+            Role role = Role::kActivations);
+// a + b. Saves nothing; the gradient goes on to both without a copy.
+Tensor Add(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
+// x * number. Saves nothing.
+Tensor Scale(Tape& tape, const Tensor& x, const char* label);
+// a * b with broadcasting of b over rows (b: 1 × cols) or columns (b: rows × 1).
+// Saves a if b wants a gradient, b if a does.
+Tensor Multiply(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
+// x ** exponent; saves x.
+Tensor Power(Tape& tape, const Tensor& x, const char* label);
+// Mean over the columns: rows × 1. Saves nothing.
+Tensor MeanColumns(Tape& tape, const Tensor& x, const char* label);
+// 1 / sqrt(x): saves its result.
+Tensor Rsqrt(Tape& tape, const Tensor& x, const char* label);
+// silu, gelu, relu as one kernel; saves its input.
+Tensor Activate(Tape& tape, const Tensor& x, const char* label);
+// tanh, sigmoid: saves its result.
+Tensor Squash(Tape& tape, const Tensor& x, const char* label);
+// nn.Dropout with p > 0: saves a mask of one byte an element.
+Tensor Dropout(Tape& tape, const Tensor& x, const char* label);
+// One kernel that reads `gate_up` (N × 2i), or gate and up, and saves what it read (Liger SwiGLU):
+// its backward writes the gradients over the saved inputs.
+Tensor FusedGatedActivation(Tape& tape, const Tensor& gate, const Tensor& up, const char* label);
+// Columns [begin, begin + cols) as a view: the gradient is a zero-padded tensor of x's size.
+Tensor SliceColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* label);
+// torch.chunk / split into equal or unequal parts, all views of x: one gradient of x's size.
+std::array<Tensor, 3> SplitColumns(Tape& tape, const Tensor& x, std::array<std::int64_t, 3> cols,
+                                   const char* label);
+// x.contiguous() of a transposed view, repeat_interleave, expand + reshape: a copy with `cols`
+// columns. Saves nothing.
+Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* label);
+
+// ---- norms (ops_norm.cc) -------------------------------------------------------------------------
+
+// F.layer_norm: saves x, mean and rstd (fp32 on CUDA). Under autocast it runs in fp32.
+Tensor LayerNorm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                 const char* label);
+// One kernel, saves x and rstd (nn.RMSNorm; Liger with `in_place_backward`).
+Tensor FusedRmsNorm(Tape& tape, const Tensor& x, const Tensor& weight, bool in_place_backward,
+                    const char* label);
+
+// ---- matrices (ops_matmul.cc) --------------------------------------------------------------------
+
+// x · Wᵀ + b. Saves x if W trains and W if x wants a gradient. Under autocast, casts both first:
+// the weight's cast is cached when it is a trainable fp32 leaf.
+Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const char* label, Role output_role = Role::kActivations);
+// bitsandbytes MatMul4Bit: dequantizes the frozen weight (out × in) in forward and again in
+// backward; saves no activation. The output has x's dtype.
+// `absmax_bytes`: fp32 scales rebuilt when they are quantized themselves, else 0.
+Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out, Bytes absmax_bytes,
+                  spec::Dtype compute, const char* label);
+
+// ---- attention (ops_attention.cc) ----------------------------------------------------------------
+
+struct AttentionShape {
+  std::int64_t batch = 1;
+  std::int64_t query_length = 0;
+  std::int64_t key_length = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  bool causal = true;
+  std::int64_t window = 0;  // 0: none
+  std::int64_t Pairs() const;  // query-key pairs of one head that are computed, whole batch
+};
+
+// q · cos + rotate_half(q) · sin, element-wise eager as in transformers. `cos_sin`: shared tables.
+Tensor RotaryEager(Tape& tape, const Tensor& x, const Tensor& cos_sin, const char* label);
+// One kernel (Liger, Unsloth, flash-attn's rotary).
+Tensor RotaryFused(Tape& tape, const Tensor& x, const char* label);
+// flash-attention: saves q, k, v, out and the fp32 log-sum-exp. q: N × heads·head_dim,
+// k, v: N × kv_heads·head_dim (or heads·head_dim when they were repeated).
+Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                      const AttentionShape& shape, const char* label);
+// matmul, mask, softmax in fp32, cast, dropout, matmul as separate kernels. k, v already repeated.
+Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
+                      const AttentionShape& shape, double dropout, const char* label);
+
+// ---- ends (ops_loss.cc) --------------------------------------------------------------------------
+
+// rows of the table; the backward makes a dense gradient of the table's size.
+Tensor Embedding(Tape& tape, std::int64_t tokens, const Tensor& table, const char* label);
+// log_softmax + nll_loss on logits as they are: saves the log-probabilities. Returns the loss.
+Tensor CrossEntropy(Tape& tape, const Tensor& logits, const char* label);
+// Cross entropy whose kernel writes the gradient over the logits (Liger, Unsloth, fms Triton CE).
+Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label);
+// Liger's fused linear cross entropy: all gradients are made in forward, chunk by chunk.
+// (liger_kernel/ops/fused_linear_cross_entropy.py)
+Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& weight,
+                               const char* label);
+
+}  // namespace trainfit::program

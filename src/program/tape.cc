@@ -1,0 +1,332 @@
+#include "program/tape.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace trainfit::program {
+namespace {
+
+// One block's recording stays below these; more only means that the vectors grow once.
+constexpr std::size_t kExpectedValues = 512;
+constexpr std::size_t kExpectedEvents = 1024;
+
+std::size_t Index(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+// ---- Tensor --------------------------------------------------------------------------------------
+
+Tensor::Tensor(const Tensor& other) : tape_(other.tape_), value_(other.value_) {
+  if (tape_ != nullptr) tape_->Retain(value_);
+}
+Tensor::Tensor(Tensor&& other) noexcept : tape_(other.tape_), value_(other.value_) {
+  other.tape_ = nullptr;
+  other.value_ = -1;
+}
+Tensor& Tensor::operator=(Tensor other) noexcept {
+  std::swap(tape_, other.tape_);
+  std::swap(value_, other.value_);
+  return *this;
+}
+Tensor::~Tensor() {
+  if (tape_ != nullptr) tape_->Release(value_);
+}
+std::int64_t Tensor::rows() const { return tape_->values_[Index(value_)].shape.rows; }
+std::int64_t Tensor::cols() const { return tape_->values_[Index(value_)].shape.cols; }
+spec::Dtype Tensor::dtype() const { return tape_->values_[Index(value_)].dtype; }
+bool Tensor::requires_grad() const { return tape_->values_[Index(value_)].requires_grad; }
+Bytes Tensor::bytes() const { return Bytes(elements() * spec::ElementBytes(dtype())); }
+
+// ---- tensors -------------------------------------------------------------------------------------
+
+Tape::Tape() {
+  storages_.reserve(kExpectedValues);
+  values_.reserve(kExpectedValues);
+  gradients_.reserve(kExpectedValues);
+  nodes_.reserve(kExpectedValues / 4);
+  events_.reserve(kExpectedEvents);
+  operations_.reserve(kExpectedEvents / 4);
+}
+
+Tape::~Tape() {
+  closing_ = true;  // references that die now are not part of the recording
+  cast_cache_.clear();
+  gradients_.clear();
+  nodes_.clear();
+}
+
+std::int32_t Tape::AddStorage(Storage storage) {
+  storages_.push_back(storage);
+  return static_cast<std::int32_t>(storages_.size() - 1);
+}
+
+Tensor Tape::AddValue(std::int32_t storage, Shape shape, spec::Dtype dtype) {
+  Value value;
+  value.storage = storage;
+  value.shape = shape;
+  value.dtype = dtype;
+  const auto id = static_cast<std::int32_t>(values_.size());
+  value.gradient_of = id;
+  values_.push_back(value);
+  gradients_.emplace_back();
+  Retain(id);
+  return Tensor(this, id);
+}
+
+Tensor Tape::New(Shape shape, spec::Dtype dtype, Role role, const char* label) {
+  const Bytes bytes(shape.rows * shape.cols * spec::ElementBytes(dtype));
+  Tensor tensor = NewBytes(bytes, role, label);
+  Value& value = values_[Index(tensor.value())];
+  value.shape = shape;
+  value.dtype = dtype;
+  return tensor;
+}
+
+Tensor Tape::NewBytes(Bytes bytes, Role role, const char* label, Place place, Stream stream) {
+  Storage storage;
+  storage.slot = {0, next_slot_++};
+  storage.bytes = bytes;
+  storage.role = role;
+  storage.place = place;
+  storage.stream = stream;
+  storage.label = label;
+  storage.alloc_event = static_cast<std::int32_t>(events_.size());
+  events_.push_back({EventKind::kAlloc, place, role, stream, storage.slot, {}, bytes, label});
+  return AddValue(AddStorage(storage), {bytes.value(), 1}, spec::Dtype::kUint8);
+}
+
+Tensor Tape::View(const Tensor& tensor, Shape shape) {
+  const Value source = values_[Index(tensor.value())];
+  Tensor view = AddValue(source.storage, shape, source.dtype);
+  values_.back().gradient_of = source.gradient_of;
+  values_.back().requires_grad = source.requires_grad;
+  values_.back().leaf = source.leaf;
+  return view;
+}
+
+Tensor Tape::DetachedView(const Tensor& tensor, Shape shape) {
+  const Value source = values_[Index(tensor.value())];
+  return AddValue(source.storage, shape, source.dtype);
+}
+
+Tensor Tape::Parameter(const Leaf& leaf) {
+  Tensor tensor = Borrowed(leaf.shape, leaf.dtype);
+  Value& value = values_[Index(tensor.value())];
+  value.requires_grad = leaf.trainable;
+  value.leaf = static_cast<std::int32_t>(leaves_.size());
+  leaves_.push_back(leaf);
+  return tensor;
+}
+
+Tensor Tape::Given(Slot slot, Shape shape, spec::Dtype dtype, bool requires_grad, Role role,
+                   const char* label) {
+  Storage storage;
+  storage.slot = slot;
+  storage.bytes = Bytes(shape.rows * shape.cols * spec::ElementBytes(dtype));
+  storage.role = role;
+  storage.label = label;
+  Tensor tensor = AddValue(AddStorage(storage), shape, dtype);
+  values_.back().requires_grad = requires_grad;
+  return tensor;
+}
+
+Tensor Tape::Borrowed(Shape shape, spec::Dtype dtype) {
+  Storage storage;
+  storage.borrowed = true;
+  return AddValue(AddStorage(storage), shape, dtype);
+}
+
+void Tape::MoveStorage(Storage& storage, Slot slot, Role role) {
+  if (storage.alloc_event >= 0) {  // allocated on this tape: it was born under the new name
+    Event& alloc = events_[Index(storage.alloc_event)];
+    alloc.slot = slot;
+    alloc.role = role;
+  } else if (!(storage.slot == slot)) {
+    events_.push_back({EventKind::kMove, storage.place, role, storage.stream, storage.slot, slot,
+                       storage.bytes, storage.label});
+  }
+  storage.slot = slot;
+  storage.role = role;
+}
+
+void Tape::Handover(Tensor tensor, Slot slot, Role role) {
+  Storage& storage = storages_[ValueStorage(tensor.value())];
+  CHECK(!storage.borrowed) << "a borrowed tensor cannot be handed over";
+  MoveStorage(storage, slot, role);
+  ++storage.references;  // never released here
+}
+
+void Tape::AllocSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place) {
+  events_.push_back({EventKind::kAlloc, place, role, Stream::kCompute, slot, {}, bytes, label});
+}
+
+void Tape::FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place) {
+  events_.push_back({EventKind::kFree, place, role, Stream::kCompute, slot, {}, bytes, label});
+}
+
+void Tape::Release(std::int32_t value) {
+  Storage& storage = storages_[ValueStorage(value)];
+  if (--storage.references > 0 || storage.borrowed || closing_) return;
+  events_.push_back({EventKind::kFree, storage.place, storage.role, storage.stream, storage.slot,
+                     {}, storage.bytes, storage.label});
+}
+
+// ---- autograd ------------------------------------------------------------------------------------
+
+Node* Tape::Record(const char* label, BackwardFunction backward,
+                   std::initializer_list<Tensor> inputs, Tensor& output,
+                   std::initializer_list<Tensor> save, std::initializer_list<std::int64_t> numbers) {
+  const bool wanted =
+      std::any_of(inputs.begin(), inputs.end(), [this](const Tensor& t) { return Wants(t); });
+  if (!wanted) return nullptr;
+  Node& node = nodes_.emplace_back();
+  node.label = label;
+  node.backward = backward;
+  std::size_t i = 0;
+  for (const Tensor& input : inputs) node.inputs[i++] = input.defined() ? GradientOf(input.value()) : -1;
+  i = 0;
+  for (const Tensor& tensor : save) node.saved[i++] = tensor;
+  i = 0;
+  for (const std::int64_t number : numbers) node.numbers[i++] = number;
+  AddOutput(node, output);
+  return &node;
+}
+
+void Tape::AddOutput(Node& node, Tensor& output) {
+  auto free = std::find(node.outputs.begin(), node.outputs.end(), -1);
+  CHECK(free != node.outputs.end()) << "a node has too many outputs";
+  *free = output.value();
+  values_[Index(output.value())].requires_grad = true;
+}
+
+// A later gradient of a leaf is added in place and freed; the first one is taken over.
+void Tape::AccumulateLeaf(Leaf& leaf, Tensor gradient) {
+  if (leaf.has_gradient) {
+    Run(KernelClass::kElementwise, "accumulate gradient", Flops(), 3 * gradient.bytes());
+    return;
+  }
+  Storage& storage = storages_[ValueStorage(gradient.value())];
+  if (storage.references > 1 || storage.borrowed) {  // somebody else still holds it: cloned
+    const Value& value = values_[Index(gradient.value())];
+    Tensor copy = New(value.shape, value.dtype, Role::kGradients, leaf.label);
+    Handover(std::move(copy), leaf.gradient, Role::kGradients);
+  } else {
+    if (storage.alloc_event >= 0) events_[Index(storage.alloc_event)].label = leaf.label;
+    storage.label = leaf.label;
+    Handover(std::move(gradient), leaf.gradient, Role::kGradients);
+  }
+  leaf.has_gradient = true;
+}
+
+void Tape::AccumulateInto(std::int32_t id, Tensor gradient) {
+  if (id < 0 || !gradient.defined()) return;
+  const Value value = values_[Index(id)];
+  if (!value.requires_grad) return;
+  if (value.leaf >= 0) {
+    AccumulateLeaf(leaves_[Index(value.leaf)], std::move(gradient));
+    return;
+  }
+  if (!gradients_[Index(id)].defined()) {
+    gradients_[Index(id)] = std::move(gradient);
+    return;
+  }
+  Run(KernelClass::kElementwise, "sum of gradients", Flops(), 3 * gradient.bytes());
+  const std::int32_t held = gradients_[Index(id)].value();
+  if (storages_[ValueStorage(held)].references == 1) return;  // added in place
+  const Value summed = values_[Index(held)];
+  Tensor sum = New(summed.shape, summed.dtype, Role::kActivations, "sum of gradients");
+  gradients_[Index(id)] = std::move(sum);
+}
+
+void Tape::RunNode(Node& node) {
+  BackwardContext context(*this, node);
+  bool any = false;
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    if (node.outputs[i] < 0) continue;
+    context.gradients_[i] = std::exchange(gradients_[Index(node.outputs[i])], Tensor());
+    any = any || context.gradients_[i].defined();
+  }
+  if (any) node.backward(context);
+  for (Tensor& gradient : context.gradients_) gradient.reset();
+  for (Tensor& saved : node.saved) saved.reset();
+  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+    AccumulateInto(node.inputs[i], std::move(context.given_[i]));
+  }
+}
+
+Tensor Tape::Backward(const Tensor& root, Tensor gradient, const Tensor& wrt) {
+  AccumulateInto(GradientOf(root.value()), std::move(gradient));
+  const bool grad_was_enabled = std::exchange(grad_enabled_, false);
+  // Index-based: backward functions record no nodes, but the vector must not be iterated over.
+  for (std::size_t i = nodes_.size(); i-- > 0;) RunNode(nodes_[i]);
+  nodes_.clear();
+  grad_enabled_ = grad_was_enabled;
+  if (!wrt.defined()) return {};
+  return std::exchange(gradients_[Index(GradientOf(wrt.value()))], Tensor());
+}
+
+bool BackwardContext::Wants(int input) const {
+  const std::int32_t id = node_.inputs[Index(input)];
+  return id >= 0 && tape_.values_[Index(id)].requires_grad;
+}
+Shape BackwardContext::InputShape(int input) const {
+  return tape_.values_[Index(node_.inputs[Index(input)])].shape;
+}
+spec::Dtype BackwardContext::InputDtype(int input) const {
+  return tape_.values_[Index(node_.inputs[Index(input)])].dtype;
+}
+
+// ---- autocast ------------------------------------------------------------------------------------
+
+Tensor Tape::CachedCast(const Tensor& leaf) const {
+  for (const auto& [value, cast] : cast_cache_) {
+    if (value == leaf.value()) return cast;
+  }
+  return {};
+}
+
+void Tape::CacheCast(const Tensor& leaf, const Tensor& cast) {
+  const Value& value = values_[Index(leaf.value())];
+  if (value.leaf < 0 || !leaves_[Index(value.leaf)].trainable) return;
+  cast_cache_.emplace_back(leaf.value(), cast);
+}
+
+void Tape::DropCastCache() { cast_cache_.clear(); }
+
+// ---- kernels and segments ------------------------------------------------------------------------
+
+void Tape::Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
+               std::array<std::int64_t, 3> shape, Stream stream) {
+  Event event;
+  event.slot.index = static_cast<std::int32_t>(operations_.size());
+  event.stream = stream;
+  event.label = label;
+  events_.push_back(event);
+  operations_.push_back({kernel, stream, label, flops, moved, shape});
+}
+
+void Tape::Cut() { cuts_.emplace_back(events_.size(), operations_.size()); }
+
+std::vector<const Segment*> Tape::Finish(SegmentStore& store) {
+  std::vector<const Segment*> leaves;
+  std::size_t event = 0;
+  std::size_t operation = 0;
+  for (const auto& [event_end, operation_end] : cuts_) {
+    const auto at = [](auto& list, std::size_t i) {
+      return list.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    std::vector<Event> events(at(events_, event), at(events_, event_end));
+    std::vector<Operation> operations(at(operations_, operation), at(operations_, operation_end));
+    for (Event& e : events) {
+      if (e.kind == EventKind::kRun) e.slot.index -= static_cast<std::int32_t>(operation);
+    }
+    leaves.push_back(store.Leaf(std::move(events), std::move(operations)));
+    event = event_end;
+    operation = operation_end;
+  }
+  return leaves;
+}
+
+}  // namespace trainfit::program
