@@ -33,6 +33,6 @@ class CheckFailure {
 }  // namespace internal
 }  // namespace trainfit
 
-#define CHECK(condition)                                                                \
-  while (!(condition)) /* NOLINT */                                                     \
+#define CHECK(condition)            \
+  while (!(condition)) /* NOLINT */ \
   ::trainfit::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()

@@ -1,7 +1,9 @@
 // What went wrong, as data: rendered once, as text or JSON, by whoever shows it.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace trainfit {
@@ -14,6 +16,7 @@ struct SourceSpan {
   int column = 0;
   int length = 0;           // bytes to underline on that line; 0: a caret alone
   std::string source_line;  // the line's text, cut by the reader; empty: not shown
+  int source_start = 0;     // bytes of the line that the reader cut off before source_line
 
   bool operator==(const SourceSpan&) const = default;
 };
@@ -40,13 +43,20 @@ Diagnostic Error(std::string code, std::string message, std::string suggestion =
 Diagnostic ErrorAt(SourceSpan span, std::string code, std::string message,
                    std::string suggestion = "");
 
+// The span of bytes [begin, end) of a text, with its line cut to a window around `begin`. Offsets
+// behind the end mean the end. `file` is how messages call the text.
+SourceSpan SpanInText(std::string_view file, std::string_view text, std::size_t begin,
+                      std::size_t end);
+
 // Renders one diagnostic as people read it, each line ended by '\n':
 //   file:line:col: error: message
 //     source line
 //     ^~~~
 //   note: …
 //   try: …
-// Control characters that the input carried are shown escaped, so a file cannot drive a terminal.
+// Control characters that the input carried are shown escaped, so a file cannot drive a terminal;
+// a line break inside a message, note or suggestion as well: one note is one line. The source line
+// is cut to 72 columns around the caret, a tab in it shown as two spaces.
 std::string RenderText(const Diagnostic& diagnostic);
 
 }  // namespace trainfit

@@ -26,7 +26,7 @@ inline tl::unexpected<Diagnostics> Fail(Diagnostics diagnostics) {
 #define TRAINFIT_CONCAT(a, b) TRAINFIT_CONCAT_INNER(a, b)
 #define ASSIGN_OR_RETURN(declaration, expression) \
   ASSIGN_OR_RETURN_IMPL(TRAINFIT_CONCAT(expected_, __LINE__), declaration, expression)
-#define ASSIGN_OR_RETURN_IMPL(temporary, declaration, expression)                          \
-  auto temporary = (expression);                                                           \
+#define ASSIGN_OR_RETURN_IMPL(temporary, declaration, expression)                    \
+  auto temporary = (expression);                                                     \
   if (!temporary.has_value()) return ::trainfit::Fail(std::move(temporary).error()); \
   declaration = std::move(temporary).value()

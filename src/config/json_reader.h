@@ -1,6 +1,7 @@
 // JSON text → Node tree.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/expected.h"
@@ -12,6 +13,10 @@ namespace trainfit::config {
 struct ReadLimits {
   std::size_t max_bytes = std::size_t{16} << 20;
   int max_depth = 100;
+  std::size_t max_values = 2'000'000;  // nodes of the tree: small texts may hold many
+  // JSON only: takes NaN, Infinity and -Infinity, which Python writes, as kDouble. GetDouble with
+  // finite bounds then refuses them. (YAML has its own .nan and .inf.)
+  bool allow_non_finite = false;
 };
 
 // Parses RFC 8259 JSON. Duplicate keys, NaN, Infinity, trailing commas, comments, text after the

@@ -27,11 +27,11 @@ struct Document {
 struct Node {
   NodeKind kind = NodeKind::kNull;
   bool boolean = false;
-  std::int64_t integer = 0;  // kInt
-  double real = 0;           // kDouble, and kInt as well (rounded)
-  std::string text;          // kString: the value; numbers: as written
-  std::vector<Node> items;       // kArray
-  std::vector<Member> members;   // kObject, in the order of the file
+  std::int64_t integer = 0;     // kInt
+  double real = 0;              // kDouble, and kInt as well (rounded)
+  std::string text;             // kString: the value; numbers: as written
+  std::vector<Node> items;      // kArray
+  std::vector<Member> members;  // kObject, in the order of the file
   std::shared_ptr<const Document> document;
   std::uint32_t begin = 0;  // byte offsets into document->text
   std::uint32_t end = 0;
