@@ -1,0 +1,232 @@
+#include "readers/decoder_plan.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace trainfit::readers {
+namespace {
+
+using config::Node;
+using config::NodeKind;
+using spec::Activation;
+using spec::AttentionKind;
+using spec::MlpKind;
+using spec::NormKind;
+using spec::Part;
+
+std::string Joined(std::string_view a, std::string_view b) {
+  std::string joined;
+  joined.reserve(a.size() + b.size());
+  return joined.append(a).append(b);
+}
+
+// "hidden / heads" where the class has no number of its own.
+std::int64_t ReadHeadDim(const ConfigView& config, const ClassDefaults& defaults,
+                         const DecoderSizes& sizes) {
+  const std::int64_t stated = config.SizeOr(kHeadDimKeys, defaults.head_dim);
+  if (stated > 0) return stated;
+  config.RequireMultiple(kHeadKeys, sizes.hidden, sizes.heads,
+                         "the width must be a multiple of the number of attention heads");
+  return sizes.hidden >= sizes.heads ? sizes.hidden / sizes.heads : 1;
+}
+
+// Dimensions of a head that are rotated: `rotary_dim`, or a part of the head.
+std::int64_t ReadRotaryDim(const ConfigView& config, std::int64_t head_dim) {
+  const std::int64_t stated = config.CountOr({"rotary_dim"}, 0);
+  if (stated > 0) return stated;
+  double factor = config.NumberOr({"partial_rotary_factor", "rotary_pct", "rope_pct"}, -1.0);
+  // transformers 5 moved it: configuration_utils.py, rope_parameters.
+  if (factor < 0) {
+    factor = config.Section("rope_parameters").NumberOr({"partial_rotary_factor"}, 1.0);
+  }
+  if (factor < 0 || factor > 1) factor = 1;
+  return static_cast<std::int64_t>(static_cast<double>(head_dim) * factor);
+}
+
+void AddHead(ReadContext& context, const DecoderPlan& plan, TensorList* list) {
+  const std::int64_t hidden = plan.sizes.hidden;
+  const std::int64_t labels = context.root.CountOr({"num_labels"}, 0);
+  const Node* names = context.root.Find({"id2label"});
+  // PretrainedConfig: two labels unless id2label or num_labels says otherwise.
+  const std::int64_t rows = labels > 0 ? labels
+                            : names != nullptr && !names->members.empty()
+                                ? static_cast<std::int64_t>(names->members.size())
+                                : 2;
+  switch (context.head) {
+    case HeadKind::kLanguageModel:
+      context.spec.tied_head = IsTied(context, plan.tied_by_default);
+      if (context.spec.tied_head) return;
+      list->Linear(Joined(context.head_prefix, plan.names.head),
+                   plan.embedding_width > 0 ? plan.embedding_width : hidden, plan.sizes.vocab,
+                   Part::kHead, plan.head_bias);
+      return;
+    case HeadKind::kSequenceClassifier:
+      list->Linear("score", hidden, rows, Part::kHead);
+      return;
+    case HeadKind::kTokenClassifier:
+      list->Linear("score", hidden, rows, Part::kHead, true);
+      return;
+    case HeadKind::kQuestionAnswering:
+      list->Linear("qa_outputs", hidden, 2, Part::kHead, true);
+      return;
+    case HeadKind::kNone:
+      return;
+  }
+}
+
+}  // namespace
+
+const Keys kHiddenKeys = {"hidden_size", "n_embd", "d_model", "n_embed"};
+const Keys kLayerKeys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"};
+const Keys kHeadKeys = {"num_attention_heads", "n_head", "n_heads", "num_heads"};
+const Keys kKvHeadKeys = {"num_key_value_heads", "num_kv_heads", "n_head_kv"};
+const Keys kHeadDimKeys = {"head_dim", "kv_channels", "attention_head_dim"};
+const Keys kIntermediateKeys = {"intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size"};
+const Keys kVocabKeys = {"vocab_size", "padded_vocab_size"};
+const Keys kPositionKeys = {"max_position_embeddings", "n_positions",
+                            "max_sequence_length",     "max_seq_len",
+                            "model_max_length",        "seq_length"};
+
+DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& defaults,
+                              std::int64_t default_ratio) {
+  DecoderSizes sizes;
+  sizes.vocab = config.Size(kVocabKeys, defaults.vocab);
+  sizes.hidden = config.Size(kHiddenKeys, defaults.hidden);
+  sizes.layers = config.Size(kLayerKeys, defaults.layers, kMaxLayers);
+  sizes.heads = config.Size(kHeadKeys, defaults.heads);
+  sizes.kv_heads =
+      config.SizeOr(kKvHeadKeys, defaults.kv_heads > 0 ? defaults.kv_heads : sizes.heads);
+  sizes.head_dim = ReadHeadDim(config, defaults, sizes);
+  config.RequireMultiple(
+      kKvHeadKeys, sizes.heads, sizes.kv_heads,
+      "the number of attention heads must be a multiple of the number of key/value heads");
+  sizes.intermediate = default_ratio > 0
+                           ? config.SizeOr(kIntermediateKeys, default_ratio * sizes.hidden)
+                           : config.Size(kIntermediateKeys, defaults.intermediate);
+  return sizes;
+}
+
+DecoderPlan PlanDecoder(ReadContext& context, std::int64_t default_ratio) {
+  ConfigView& config = context.text;
+  const std::string type = config.TextOr({"model_type"}, context.spec.model_type);
+  const ClassDefaults& defaults = DefaultsOf(type);
+  config.SetClass(defaults.class_name);
+  DecoderPlan plan;
+  plan.sizes = ReadDecoderSizes(config, defaults, default_ratio);
+  plan.tied_by_default = defaults.tied;
+  plan.dropout =
+      config.NumberOr({"resid_pdrop", "hidden_dropout", "residual_dropout", "dropout"}, 0);
+  context.spec.max_positions = config.CountOr(kPositionKeys, defaults.max_positions);
+
+  plan.layer.hidden = plan.sizes.hidden;
+  spec::Attention& attention = plan.layer.kind.attention;
+  attention.heads = plan.sizes.heads;
+  attention.kv_heads = plan.sizes.kv_heads;
+  attention.head_dim = attention.value_head_dim = plan.sizes.head_dim;
+  attention.rotary_dim = ReadRotaryDim(config, plan.sizes.head_dim);
+  plan.layer.kind.mlp.intermediate = plan.sizes.intermediate;
+  plan.layer.kind.mlp.activation = ReadActivation(
+      config, {"hidden_activation", "hidden_act", "activation_function"}, Activation::kSilu);
+  return plan;
+}
+
+std::vector<std::int64_t> ReadWindows(const ConfigView& config, std::int64_t layers,
+                                      std::int64_t window, bool (*is_windowed)(std::int64_t)) {
+  std::vector<std::int64_t> windows(static_cast<std::size_t>(layers), 0);
+  const Node* types = config.Find({"layer_types"});
+  if (types != nullptr && types->kind != NodeKind::kArray) {
+    config.Reject({"layer_types"}, "wrong-type", "\"layer_types\" must be a list of words");
+    types = nullptr;
+  }
+  if (types != nullptr && std::cmp_not_equal(types->items.size(), layers)) {
+    config.Reject(
+        {"layer_types"}, "wrong-length",
+        fmt::format("\"layer_types\" has {} entries for {} layers", types->items.size(), layers));
+    types = nullptr;
+  }
+  for (std::int64_t l = 0; l < layers; ++l) {
+    const std::size_t i = static_cast<std::size_t>(l);
+    const bool windowed = types == nullptr ? is_windowed(l)
+                                           : types->items[i].text == "sliding_attention" ||
+                                                 types->items[i].text == "chunked_attention";
+    if (windowed) windows[i] = window;
+  }
+  return windows;
+}
+
+bool IsTied(const ReadContext& context, bool class_default) {
+  const bool in_text = context.text.FlagOr({"tie_word_embeddings"}, class_default);
+  return context.root.FlagOr({"tie_word_embeddings"}, in_text);
+}
+
+spec::Activation ReadActivation(const ConfigView& config, Keys keys, Activation fallback) {
+  const std::string name = config.TextOr(keys, "");
+  if (name.empty()) return fallback;
+  if (name == "silu" || name == "swish" || name == "swiglu") return Activation::kSilu;
+  if (name == "gelu" || name == "gelu_python") return Activation::kGelu;
+  if (name == "gelu_pytorch_tanh") return Activation::kGeluTanh;
+  if (name == "gelu_new" || name == "gelu_fast") return Activation::kGeluNew;
+  if (name == "quick_gelu") return Activation::kQuickGelu;
+  if (name == "relu") return Activation::kRelu;
+  if (name == "relu2") return Activation::kRelu2;
+  return Activation::kOther;
+}
+
+void AppendLayers(spec::Stack* stack, const std::vector<LayerPlan>& plans,
+                  const std::vector<std::int32_t>& kind_of) {
+  const auto offset = static_cast<std::int32_t>(stack->kinds.size());
+  for (const LayerPlan& plan : plans) stack->kinds.push_back(EmitLayer(plan));
+  std::int64_t first = stack->Layers();
+  for (const std::int32_t kind : kind_of) {
+    if (!stack->runs.empty() && stack->runs.back().kind == kind + offset) {
+      ++stack->runs.back().count;
+    } else {
+      stack->runs.push_back({.kind = kind + offset, .first = first, .count = 1});
+    }
+    ++first;
+  }
+}
+
+void FinishDecoder(ReadContext& context, DecoderPlan plan) {
+  if (plan.kinds.empty()) {
+    plan.kinds.push_back(plan.layer);
+    plan.kind_of.assign(static_cast<std::size_t>(plan.sizes.layers), 0);
+  }
+  const bool bare = context.head == HeadKind::kNone;
+  const std::string base(context.has_base ? context.base : bare ? "" : plan.names.base);
+  const LayerPlan& layer = plan.kinds.front();
+  const std::int64_t hidden = plan.sizes.hidden;
+  const std::int64_t width = plan.embedding_width > 0 ? plan.embedding_width : hidden;
+  const std::int64_t rows = plan.embedding_rows > 0 ? plan.embedding_rows : plan.sizes.vocab;
+
+  spec::Stack stack;
+  stack.role = spec::StackRole::kDecoder;
+  stack.layer_prefix = Joined(base, plan.names.layers);
+  stack.hidden = hidden;
+  stack.positions = plan.positions;
+  stack.dropout = plan.dropout;
+  stack.final_norm = plan.has_final_norm ? layer.kind.norm : NormKind::kNone;
+  TensorList before(&stack.before);
+  before.Embedding(Joined(base, plan.names.token_embedding), rows, width, Part::kTokenEmbedding);
+  if (!plan.position_embedding.empty()) {
+    before.Embedding(Joined(base, plan.position_embedding), plan.position_rows, hidden,
+                     Part::kPositionEmbedding);
+  }
+  if (!plan.embedding_norm.empty()) {
+    before.Norm(Joined(base, plan.embedding_norm), hidden, layer.kind.norm, layer.norm_bias,
+                Part::kEmbeddingNorm);
+  }
+  AppendLayers(&stack, plan.kinds, plan.kind_of);
+  TensorList after(&stack.after);
+  if (plan.has_final_norm && layer.kind.norm_has_weight) {
+    after.Norm(Joined(base, plan.names.final_norm), hidden, layer.kind.norm, layer.norm_bias,
+               Part::kFinalNorm);
+  }
+  AddHead(context, plan, &after);
+  context.spec.vocab = plan.sizes.vocab;
+  context.spec.has_head = context.head == HeadKind::kLanguageModel;
+  context.spec.stacks.push_back(std::move(stack));
+}
+
+}  // namespace trainfit::readers
