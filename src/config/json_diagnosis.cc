@@ -86,6 +86,7 @@ class Diagnosis {
   Diagnostic BadEscape(std::size_t backslash) const;
   Diagnostic BadBracket(std::size_t at) const;
   Diagnostic NotUtf8(std::size_t at) const;
+  bool IsTypographicQuote(std::size_t at) const;
   Diagnostic Unexpected(std::size_t at) const;
   bool IsComment(std::size_t at) const {
     return At(at) == '#' || StartsWith(at, "//") || StartsWith(at, "/*");
@@ -225,7 +226,7 @@ Diagnostic Diagnosis::BadKey(std::size_t at) const {
   if (c == '\'') {
     return Syntax(at, 1, "a key must stand in double quotes, not in single ones");
   }
-  if (IsNonAscii(c)) return Unexpected(at);
+  if (IsTypographicQuote(at)) return Unexpected(at);
   const std::string_view word = TokenAt(at);
   return Syntax(at, word.size(),
                 fmt::format("a key must stand in double quotes, found '{}'", CutToWidth(word, 20)),
@@ -397,9 +398,15 @@ Diagnostic Diagnosis::NotUtf8(std::size_t at) const {
   return diagnostic;
 }
 
+// As word processors and chat programs write them.
+bool Diagnosis::IsTypographicQuote(std::size_t at) const {
+  const char32_t c = DecodeUtf8(text_, at).value;
+  return c == 0x201C || c == 0x201D || c == 0x201E || c == 0x2018 || c == 0x2019;
+}
+
 Diagnostic Diagnosis::Unexpected(std::size_t at) const {
   const CodePoint c = DecodeUtf8(text_, at);
-  if (c.value == 0x201C || c.value == 0x201D || c.value == 0x201E || c.value == 0x2019) {
+  if (IsTypographicQuote(at)) {
     return Syntax(at, c.length, "a typographic quote; JSON needs the plain '\"'", "\"");
   }
   if (c.value >= 0x80) {

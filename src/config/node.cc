@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -133,23 +134,17 @@ Expected<std::int64_t> GetInt(const Node& object, std::string_view key, std::int
                               std::int64_t max) {
   ASSIGN_OR_RETURN(const Node* value, Require(object, key));
   if (!value->IsNumber()) return WrongType(*value, key, "a whole number");
-  // 1e6 and 4096.0 are whole numbers too; up to 2^53 a double holds them exactly.
+  const bool is_whole =
+      value->kind == NodeKind::kInt || std::trunc(value->real) == value->real;  // false for NaN
+  if (!is_whole) return WrongType(*value, key, "a whole number");
+  // 1e6 and 4096.0 are whole numbers too; up to 2^53 a double holds them exactly. Beyond, no count
+  // of ours is meant.
   constexpr double kExactInDouble = 9007199254740992.0;
-  std::int64_t integer = value->integer;
-  if (value->kind == NodeKind::kDouble) {
-    const bool is_whole = std::trunc(value->real) == value->real;
-    if (!is_whole) return WrongType(*value, key, "a whole number");
-    if (std::abs(value->real) <= kExactInDouble) {
-      integer = static_cast<std::int64_t>(value->real);
-    } else if (value->real > 0) {
-      integer = std::numeric_limits<std::int64_t>::max();
-    } else {
-      integer = std::numeric_limits<std::int64_t>::min();
-    }
-  }
-  const bool is_too_large =
-      value->kind == NodeKind::kDouble && std::abs(value->real) > kExactInDouble;
-  if (is_too_large || integer < min || integer > max) {
+  const bool is_held = value->kind == NodeKind::kInt || std::abs(value->real) <= kExactInDouble;
+  const std::int64_t integer = value->kind == NodeKind::kInt
+                                   ? value->integer
+                                   : static_cast<std::int64_t>(is_held ? value->real : 0);
+  if (!is_held || integer < min || integer > max) {
     return OutOfRange(*value, key,
                       RangeText(min, max, std::numeric_limits<std::int64_t>::min(),
                                 std::numeric_limits<std::int64_t>::max()));
