@@ -12,8 +12,8 @@
 namespace trainfit::api {
 
 // A model as a user names it: catalogue name, hub id, path of a config.json or of its folder.
-// `hf_cache`: the Hugging Face hub cache to look hub ids up in ("" = do not look); from HF_HUB_CACHE,
-// HF_HOME or ~/.cache/huggingface/hub, resolved by the app.
+// `hf_cache`: the Hugging Face hub cache to look hub ids up in ("" = do not look); from
+// HF_HUB_CACHE, HF_HOME or ~/.cache/huggingface/hub, resolved by the app.
 struct ModelQuery {
   std::string name;
   std::string hf_cache;
@@ -21,9 +21,9 @@ struct ModelQuery {
 
 struct FitRequest {
   ModelQuery model;
-  std::string on;            // hardware notation: "rtx-4090", "8xA100-80", "aws-p4d.24xlarge"
+  std::string on;  // hardware notation: "rtx-4090", "8xA100-80", "aws-p4d.24xlarge"
   spec::Recipe recipe;
-  bool want_remedies = true; // limits and remedies; off makes the answer a single evaluation
+  bool want_remedies = true;  // limits and remedies; off makes the answer a single evaluation
 };
 
 // One case in depth. Warnings of the readers are in Answer::warnings.
@@ -31,7 +31,7 @@ Expected<verdict::Answer> Fit(const FitRequest& request);
 
 struct SurveyRequest {
   ModelQuery model;
-  spec::Recipe recipe;       // batch, length and whatever else the user fixed for all methods
+  spec::Recipe recipe;  // batch, length and whatever else the user fixed for all methods
 };
 
 // Methods × memory × smallest hardware × price.

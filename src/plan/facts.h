@@ -42,44 +42,46 @@ struct Stack {
 
 // Questions that fact rows answer. Values are small integers: booleans, or an enumerator.
 enum class Fact : std::uint8_t {
-  kCheckpointingDefault,      // bool
-  kCheckpointReentrant,       // bool
-  kLossPath,                  // LossPath
-  kOutputsToFp32,             // bool: accelerate copies low-precision outputs to fp32
-  kLoadDtypeDefault,          // spec::Dtype of the trained model when nothing is said
-  kOptimizerLoopDefault,      // spec::OptimizerLoop
-  kForeachTemporaries,        // parameter-sized temporaries of one foreach AdamW step
-  kAdapterDtypeFp32,          // bool: PEFT keeps adapters in fp32 over a bf16 base
-  kKbitPreparation,           // bool: prepare_model_for_kbit_training is called
-  kQloraAdapterBf16,          // bool: the trainer casts QLoRA adapters to bf16
-  kSdpaGroupedQuery,          // bool: K and V are not repeated for SDPA without a mask
-  kSdpaDefault,               // bool: SDPA is the default attention
-  kEmbedding32bitStates,      // bool: 8-bit optimizers keep embeddings in 32 bits
-  kPaddingMask,               // bool: batches carry an attention mask
-  kAutocast,                  // bool: forward runs under autocast with mixed precision
+  kCheckpointingDefault,  // spec::Checkpointing
+  kCheckpointReentrant,   // bool
+  kLossPath,              // LossPath
+  kLossKernelDefault,     // spec::LossKernel
+  kOutputsToFp32,         // bool: accelerate copies low-precision outputs to fp32
+  kLoadDtypeDefault,      // spec::Dtype of the trained model when nothing is said
+  kOptimizerLoopDefault,  // spec::OptimizerLoop
+  kForeachTemporaries,    // parameter-sized temporaries of one foreach AdamW step
+  kAdapterDtypeFp32,      // bool: PEFT keeps adapters in fp32 over a bf16 base
+  kKbitPreparation,       // bool: prepare_model_for_kbit_training is called
+  kQloraAdapterBf16,      // bool: the trainer casts QLoRA adapters to bf16
+  kSdpaGroupedQuery,      // bool: K and V are not repeated for SDPA without a mask
+  kAttentionDefault,      // spec::AttentionImplementation
+  kEmbedding32bitStates,  // bool: 8-bit optimizers keep embeddings in 32 bits
+  kPaddingMask,           // bool: batches carry an attention mask
+  kAutocast,              // bool: forward runs under autocast with mixed precision
 };
 
 // How the framework computes the loss on materialized logits (training-memory notes §2.8).
 enum class LossPath : std::int64_t {
-  kFloatInForwardShifted,   // logits.float(), shifted contiguous copies: 12 B a logit
-  kLossUtilsShifted,        // upcast in loss_utils, shifted copy: 14 B
-  kPaddedLabels,            // labels padded instead: 10 B forward, 12 B backward
-  kModelDtype,              // cross entropy on logits as they are
+  kFloatInForwardShifted,  // logits.float(), shifted contiguous copies: 12 B a logit
+  kLossUtilsShifted,       // upcast in loss_utils, shifted copy: 14 B
+  kPaddedLabels,           // labels padded instead: 10 B forward, 12 B backward
+  kModelDtype,             // cross entropy on logits as they are
 };
 
 struct FactRow {
   Fact fact = Fact::kLossPath;
-  const char* package = "";   // whose version decides
-  Version since;              // inclusive
-  Version until;              // exclusive; 0.0.0: open
+  const char* package = "";  // whose version decides
+  Version since;             // inclusive
+  Version until;             // exclusive; 0.0.0: open
   std::int64_t value = 0;
-  const char* what = "";      // as printed among the assumptions
+  const char* what = "";  // as printed among the assumptions
   Basis basis = Basis::kSource;
   const char* source = "";
 };
 
 class FactTable {
  public:
+  FactTable() = default;
   FactTable(Stack stack, std::span<const FactRow> rows) : stack_(std::move(stack)), rows_(rows) {}
   const Stack& stack() const { return stack_; }
   // The row for this stack's versions. Every fact has a row for every version: a test checks it.

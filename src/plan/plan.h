@@ -17,8 +17,8 @@ namespace trainfit::plan {
 
 // Something the answer rests on that the user did not say.
 struct Assumption {
-  std::string what;    // "activation checkpointing"
-  std::string value;   // "on"
+  std::string what;   // "activation checkpointing"
+  std::string value;  // "on"
   Basis basis = Basis::kSource;
   std::string source;
   bool operator==(const Assumption&) const = default;
@@ -27,7 +27,7 @@ struct Assumption {
 // How data, and what belongs to a replica, is spread over the ranks.
 struct Parallel {
   spec::Sharding sharding = spec::Sharding::kNone;
-  std::int64_t data = 1;      // replicas (sharded ones included)
+  std::int64_t data = 1;  // replicas (sharded ones included)
   std::int64_t tensor = 1;
   std::int64_t pipeline = 1;
   std::int64_t context = 1;
@@ -51,7 +51,7 @@ struct Plan {
   spec::Method method = spec::Method::kFull;
   spec::Precision precision = spec::Precision::kBf16Mixed;
   spec::Dtype compute_dtype = spec::Dtype::kBf16;
-  spec::Dtype weight_dtype = spec::Dtype::kBf16;    // of trained (full) or frozen (LoRA) weights
+  spec::Dtype weight_dtype = spec::Dtype::kBf16;  // of trained (full) or frozen (LoRA) weights
   spec::Dtype adapter_dtype = spec::Dtype::kFp32;
   bool autocast = false;
   spec::Optimizer optimizer = spec::Optimizer::kAdamW;
@@ -70,6 +70,7 @@ struct Plan {
   Parallel parallel;
 
   std::vector<Assumption> assumptions;
+  Diagnostics warnings;
 
   std::int64_t TokensPerMicroBatch() const { return micro_batch * sequence_length; }
 };
@@ -78,8 +79,7 @@ struct Plan {
 // that the sizes are ones that exist. `machine`: how many ranks there are, and what the card can.
 // Errors: contradictory options, bf16 on a card without it, sizes out of range; each says which
 // option, why, and what to use instead.
-Expected<Plan> ResolvePlan(const spec::Recipe& recipe,
-                           std::shared_ptr<const spec::ModelSpec> model,
+Expected<Plan> ResolvePlan(const spec::Recipe& recipe, std::shared_ptr<const spec::ModelSpec> model,
                            const spec::Machine& machine, const FactTable& facts);
 
 // How this tensor of the model is held under the plan.

@@ -17,13 +17,13 @@ enum class Role : std::uint8_t {
   kMasterWeights,
   kGradients,
   kOptimizerState,
-  kActivations,        // saved for backward, or in use by it
-  kCheckpoints,        // block inputs that activation checkpointing keeps
-  kLogits,             // everything as wide as the vocabulary between head and loss
-  kTemporary,          // lives inside one operation
-  kWeightCasts,        // autocast's low-precision copies, dequantized matrices
-  kCommunication,      // gather and reduce buffers
-  kWorkspace,          // cuBLAS and friends, held by the caching allocator
+  kActivations,    // saved for backward, or in use by it
+  kCheckpoints,    // block inputs that activation checkpointing keeps
+  kLogits,         // everything as wide as the vocabulary between head and loss
+  kTemporary,      // lives inside one operation
+  kWeightCasts,    // autocast's low-precision copies, dequantized matrices
+  kCommunication,  // gather and reduce buffers
+  kWorkspace,      // cuBLAS and friends, held by the caching allocator
 };
 inline constexpr int kRoleCount = 13;
 std::string_view Name(Role role);
@@ -46,13 +46,13 @@ struct Slot {
 };
 
 // Slot numbers come from ranges, so that segments recorded apart can meet at a tensor.
-inline constexpr std::int32_t kActivationSlots = 0;        // handed out by one recording
-inline constexpr std::int32_t kWeightSlots = 1 << 16;      // + index of the tensor in its layer
+inline constexpr std::int32_t kActivationSlots = 0;    // handed out by one recording
+inline constexpr std::int32_t kWeightSlots = 1 << 16;  // + index of the tensor in its layer
 inline constexpr std::int32_t kGradientSlots = 2 << 16;
-inline constexpr std::int32_t kStateSlots = 3 << 16;       // + kStatesPerTensor × index + state
+inline constexpr std::int32_t kStateSlots = 3 << 16;  // + kStatesPerTensor × index + state
 inline constexpr std::int32_t kStatesPerTensor = 8;
-inline constexpr std::int32_t kBoundarySlots = 7 << 16;    // below
-inline constexpr std::int32_t kCarrySlot = kBoundarySlots;          // a frame's output
+inline constexpr std::int32_t kBoundarySlots = 7 << 16;                 // below
+inline constexpr std::int32_t kCarrySlot = kBoundarySlots;              // a frame's output
 inline constexpr std::int32_t kCarryGradientSlot = kBoundarySlots + 1;  // gradient of that output
 inline constexpr std::int32_t kFirstSharedSlot = kBoundarySlots + 16;   // whole-step tensors
 // The frame of tensors that belong to the step as a whole (masks, rotary tables, workspaces).
@@ -67,16 +67,24 @@ struct Event {
   Place place = Place::kGpu;
   Role role = Role::kTemporary;
   Stream stream = Stream::kCompute;
-  Slot slot;                   // of the bytes; for kRun slot.index is the operation's number
-  Slot to;                     // kMove alone
-  Bytes bytes;                 // as requested, before any rounding; kFree repeats it
-  const char* label = "";      // static text: what a person calls this tensor
+  Slot slot;               // of the bytes; for kRun slot.index is the operation's number
+  Slot to;                 // kMove alone
+  Bytes bytes;             // as requested, before any rounding; kFree repeats it
+  const char* label = "";  // static text: what a person calls this tensor
 };
 
 // Kernel classes of the time reading.
 enum class KernelClass : std::uint8_t {
-  kGemm, kAttentionForward, kAttentionBackward, kElementwise, kReduction, kOptimizer, kDequantize,
-  kEmbedding, kCollective, kCopy,
+  kGemm,
+  kAttentionForward,
+  kAttentionBackward,
+  kElementwise,
+  kReduction,
+  kOptimizer,
+  kDequantize,
+  kEmbedding,
+  kCollective,
+  kCopy,
 };
 
 // One kernel (or one fused group) with the work it does.
@@ -84,9 +92,10 @@ struct Operation {
   KernelClass kernel = KernelClass::kElementwise;
   Stream stream = Stream::kCompute;
   const char* label = "";
-  Flops flops;                  // 2 per multiply-add
-  Bytes moved;                  // read + written in device memory, or sent over the link
-  std::array<std::int64_t, 3> shape = {0, 0, 0};  // GEMM: M, N, K; attention: tokens, heads, head_dim
+  Flops flops;  // 2 per multiply-add
+  Bytes moved;  // read + written in device memory, or sent over the link
+  std::array<std::int64_t, 3> shape = {0, 0,
+                                       0};  // GEMM: M, N, K; attention: tokens, heads, head_dim
 };
 
 }  // namespace trainfit::program

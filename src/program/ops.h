@@ -9,7 +9,8 @@
 
 namespace trainfit::program {
 
-// ---- element-wise (ops_elementwise.cc) -----------------------------------------------------------
+// ---- element-wise (ops_elementwise.cc)
+// -----------------------------------------------------------
 
 // x.to(dtype); x itself when it has that dtype already. Saves nothing.
 Tensor Cast(Tape& tape, const Tensor& x, spec::Dtype dtype, const char* label,
@@ -45,7 +46,11 @@ std::array<Tensor, 3> SplitColumns(Tape& tape, const Tensor& x, std::array<std::
 // columns. Saves nothing.
 Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* label);
 
-// ---- norms (ops_norm.cc) -------------------------------------------------------------------------
+// torch.cat of two along the columns; saves nothing, the gradient is split into views.
+Tensor Concatenate(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
+
+// ---- norms (ops_norm.cc)
+// -------------------------------------------------------------------------
 
 // F.layer_norm: saves x, mean and rstd (fp32 on CUDA). Under autocast it runs in fp32.
 Tensor LayerNorm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -54,7 +59,8 @@ Tensor LayerNorm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor
 Tensor FusedRmsNorm(Tape& tape, const Tensor& x, const Tensor& weight, bool in_place_backward,
                     const char* label);
 
-// ---- matrices (ops_matmul.cc) --------------------------------------------------------------------
+// ---- matrices (ops_matmul.cc)
+// --------------------------------------------------------------------
 
 // x · Wᵀ + b. Saves x if W trains and W if x wants a gradient. Under autocast, casts both first:
 // the weight's cast is cached when it is a trainable fp32 leaf.
@@ -66,7 +72,8 @@ Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
 Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out, Bytes absmax_bytes,
                   spec::Dtype compute, const char* label);
 
-// ---- attention (ops_attention.cc) ----------------------------------------------------------------
+// ---- attention (ops_attention.cc)
+// ----------------------------------------------------------------
 
 struct AttentionShape {
   std::int64_t batch = 1;
@@ -76,7 +83,7 @@ struct AttentionShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   bool causal = true;
-  std::int64_t window = 0;  // 0: none
+  std::int64_t window = 0;     // 0: none
   std::int64_t Pairs() const;  // query-key pairs of one head that are computed, whole batch
 };
 
@@ -92,7 +99,8 @@ Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
 Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
                       const AttentionShape& shape, double dropout, const char* label);
 
-// ---- ends (ops_loss.cc) --------------------------------------------------------------------------
+// ---- ends (ops_loss.cc)
+// --------------------------------------------------------------------------
 
 // rows of the table; the backward makes a dense gradient of the table's size.
 Tensor Embedding(Tape& tape, std::int64_t tokens, const Tensor& table, const char* label);
@@ -104,5 +112,9 @@ Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label);
 // (liger_kernel/ops/fused_linear_cross_entropy.py)
 Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& weight,
                                const char* label);
+// TRL's chunked log-probabilities: tiles of `tile_tokens` × `tile_vocab` logits, recomputed in
+// backward, gradients accumulated in fp32. (trl/kernels/chunked_logprob.py)
+Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight,
+                      std::int64_t tile_tokens, std::int64_t tile_vocab, const char* label);
 
 }  // namespace trainfit::program

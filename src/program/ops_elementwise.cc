@@ -47,8 +47,8 @@ Tensor ProductGradient(BackwardContext& c, int i) {
   Tape& tape = c.tape();
   const Tensor& gradient = c.gradient();
   const Shape wanted = c.InputShape(i);
-  Tensor product = tape.New({gradient.rows(), gradient.cols()}, gradient.dtype(),
-                            Role::kActivations, c.label());
+  Tensor product =
+      tape.New({gradient.rows(), gradient.cols()}, gradient.dtype(), Role::kActivations, c.label());
   Elementwise(tape, c.label(), 3 * gradient.bytes());
   const bool is_broadcast = wanted.rows * wanted.cols != gradient.elements();
   if (!is_broadcast && c.InputDtype(i) == product.dtype()) return product;
@@ -108,6 +108,13 @@ void SliceBackward(BackwardContext& c) {
   c.Give(0, std::move(gradient));
 }
 
+// cat_backward narrows: both gradients are views.
+void ConcatenateBackward(BackwardContext& c) {
+  for (int i = 0; i < 2; ++i) {
+    if (c.Wants(i)) c.Give(i, c.tape().DetachedView(c.gradient(), c.InputShape(i)));
+  }
+}
+
 // split_backward concatenates the parts' gradients.
 void SplitBackward(BackwardContext& c) {
   if (!c.Wants(0)) return;
@@ -127,8 +134,8 @@ Tensor Cast(Tape& tape, const Tensor& x, Dtype dtype, const char* label, Role ro
 }
 
 Tensor Add(Tape& tape, const Tensor& a, const Tensor& b, const char* label) {
-  Tensor out = tape.New({a.rows(), a.cols()}, Promote(a.dtype(), b.dtype()), Role::kActivations,
-                        label);
+  Tensor out =
+      tape.New({a.rows(), a.cols()}, Promote(a.dtype(), b.dtype()), Role::kActivations, label);
   Elementwise(tape, label, a.bytes() + b.bytes() + out.bytes());
   tape.Record(label, AddBackward, {a, b}, out);
   return out;
@@ -142,8 +149,8 @@ Tensor Scale(Tape& tape, const Tensor& x, const char* label) {
 }
 
 Tensor Multiply(Tape& tape, const Tensor& a, const Tensor& b, const char* label) {
-  Tensor out = tape.New({a.rows(), a.cols()}, Promote(a.dtype(), b.dtype()), Role::kActivations,
-                        label);
+  Tensor out =
+      tape.New({a.rows(), a.cols()}, Promote(a.dtype(), b.dtype()), Role::kActivations, label);
   Elementwise(tape, label, a.bytes() + b.bytes() + out.bytes());
   tape.Record(label, MultiplyBackward, {a, b}, out,
               {tape.Wants(b) ? a : Tensor(), tape.Wants(a) ? b : Tensor()});
@@ -229,6 +236,14 @@ Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* l
   Tensor out = tape.New({x.rows(), cols}, x.dtype(), Role::kActivations, label);
   Elementwise(tape, label, x.bytes() + out.bytes());
   tape.Record(label, CastBackward, {x}, out);
+  return out;
+}
+
+Tensor Concatenate(Tape& tape, const Tensor& a, const Tensor& b, const char* label) {
+  Tensor out = tape.New({a.rows(), a.cols() + b.cols()}, Promote(a.dtype(), b.dtype()),
+                        Role::kActivations, label);
+  Elementwise(tape, label, 2 * out.bytes());
+  tape.Record(label, ConcatenateBackward, {a, b}, out);
   return out;
 }
 

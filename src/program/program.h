@@ -13,8 +13,17 @@ namespace trainfit::program {
 
 // A run is a short list of phases; a quarter of real failures happen outside the step.
 enum class Phase : std::uint8_t {
-  kDownload, kPreprocess, kLoad, kInit, kFirstStep, kSteadyStep, kEvaluate, kGenerate, kSave,
-  kResume, kMerge,
+  kDownload,
+  kPreprocess,
+  kLoad,
+  kInit,
+  kFirstStep,
+  kSteadyStep,
+  kEvaluate,
+  kGenerate,
+  kSave,
+  kResume,
+  kMerge,
 };
 std::string_view Name(Phase phase);
 

@@ -37,7 +37,8 @@ Summary Summarize(std::span<const Event> events) {
     const Bytes counted = CountedBytes(event.place, event.bytes);
     const Bytes delta = event.kind == EventKind::kAlloc ? counted : -counted;
     Apply(summary[static_cast<std::size_t>(event.place)], delta);
-    if (event.place == Place::kPinned) Apply(summary[static_cast<std::size_t>(Place::kHost)], delta);
+    if (event.place == Place::kPinned)
+      Apply(summary[static_cast<std::size_t>(Place::kHost)], delta);
   }
   return summary;
 }

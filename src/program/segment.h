@@ -52,11 +52,11 @@ class Segment {
   const Summary& summary() const { return summary_; }
   const Extent& summary(Place place) const { return summary_[static_cast<std::size_t>(place)]; }
 
-  std::span<const Event> events() const { return events_; }          // kLeaf
+  std::span<const Event> events() const { return events_; }              // kLeaf
   std::span<const Operation> operations() const { return operations_; }  // kLeaf
-  std::span<const Child> children() const { return children_; }      // kSequence; kRepeat: one
-  std::int64_t count() const { return count_; }                      // kRepeat
-  std::int32_t frame_step() const { return frame_step_; }            // kRepeat
+  std::span<const Child> children() const { return children_; }          // kSequence; kRepeat: one
+  std::int64_t count() const { return count_; }                          // kRepeat
+  std::int32_t frame_step() const { return frame_step_; }                // kRepeat
 
  private:
   friend class SegmentStore;

@@ -16,7 +16,8 @@ std::size_t Index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-// ---- Tensor --------------------------------------------------------------------------------------
+// ---- Tensor
+// --------------------------------------------------------------------------------------
 
 Tensor::Tensor(const Tensor& other) : tape_(other.tape_), value_(other.value_) {
   if (tape_ != nullptr) tape_->Retain(value_);
@@ -39,7 +40,8 @@ spec::Dtype Tensor::dtype() const { return tape_->values_[Index(value_)].dtype; 
 bool Tensor::requires_grad() const { return tape_->values_[Index(value_)].requires_grad; }
 Bytes Tensor::bytes() const { return Bytes(elements() * spec::ElementBytes(dtype())); }
 
-// ---- tensors -------------------------------------------------------------------------------------
+// ---- tensors
+// -------------------------------------------------------------------------------------
 
 Tape::Tape() {
   storages_.reserve(kExpectedValues);
@@ -138,6 +140,14 @@ Tensor Tape::Borrowed(Shape shape, spec::Dtype dtype) {
   return AddValue(AddStorage(storage), shape, dtype);
 }
 
+Tensor Tape::Ghost(const Tensor& tensor) {
+  const Value source = values_[Index(tensor.value())];
+  Tensor ghost = Borrowed(source.shape, source.dtype);
+  values_.back().gradient_of = source.gradient_of;
+  values_.back().requires_grad = source.requires_grad;
+  return ghost;
+}
+
 void Tape::MoveStorage(Storage& storage, Slot slot, Role role) {
   if (storage.alloc_event >= 0) {  // allocated on this tape: it was born under the new name
     Event& alloc = events_[Index(storage.alloc_event)];
@@ -169,15 +179,23 @@ void Tape::FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place 
 void Tape::Release(std::int32_t value) {
   Storage& storage = storages_[ValueStorage(value)];
   if (--storage.references > 0 || storage.borrowed || closing_) return;
-  events_.push_back({EventKind::kFree, storage.place, storage.role, storage.stream, storage.slot,
-                     {}, storage.bytes, storage.label});
+  events_.push_back({EventKind::kFree,
+                     storage.place,
+                     storage.role,
+                     storage.stream,
+                     storage.slot,
+                     {},
+                     storage.bytes,
+                     storage.label});
 }
 
-// ---- autograd ------------------------------------------------------------------------------------
+// ---- autograd
+// ------------------------------------------------------------------------------------
 
 Node* Tape::Record(const char* label, BackwardFunction backward,
                    std::initializer_list<Tensor> inputs, Tensor& output,
-                   std::initializer_list<Tensor> save, std::initializer_list<std::int64_t> numbers) {
+                   std::initializer_list<Tensor> save,
+                   std::initializer_list<std::int64_t> numbers) {
   const bool wanted =
       std::any_of(inputs.begin(), inputs.end(), [this](const Tensor& t) { return Wants(t); });
   if (!wanted) return nullptr;
@@ -185,7 +203,8 @@ Node* Tape::Record(const char* label, BackwardFunction backward,
   node.label = label;
   node.backward = backward;
   std::size_t i = 0;
-  for (const Tensor& input : inputs) node.inputs[i++] = input.defined() ? GradientOf(input.value()) : -1;
+  for (const Tensor& input : inputs)
+    node.inputs[i++] = input.defined() ? GradientOf(input.value()) : -1;
   i = 0;
   for (const Tensor& tensor : save) node.saved[i++] = tensor;
   i = 0;
@@ -278,7 +297,8 @@ spec::Dtype BackwardContext::InputDtype(int input) const {
   return tape_.values_[Index(node_.inputs[Index(input)])].dtype;
 }
 
-// ---- autocast ------------------------------------------------------------------------------------
+// ---- autocast
+// ------------------------------------------------------------------------------------
 
 Tensor Tape::CachedCast(const Tensor& leaf) const {
   for (const auto& [value, cast] : cast_cache_) {
@@ -295,7 +315,8 @@ void Tape::CacheCast(const Tensor& leaf, const Tensor& cast) {
 
 void Tape::DropCastCache() { cast_cache_.clear(); }
 
-// ---- kernels and segments ------------------------------------------------------------------------
+// ---- kernels and segments
+// ------------------------------------------------------------------------
 
 void Tape::Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
                std::array<std::int64_t, 3> shape, Stream stream) {

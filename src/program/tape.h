@@ -3,7 +3,8 @@
 //
 // A C++ `Tensor` is a reference, like a Python variable: a storage disappears with its last
 // reference. So a lowering that is written line by line like the framework's own forward pass has
-// its lifetimes as well. Three rules of the autograd engine are built in (training-memory notes §0):
+// its lifetimes as well. Three rules of the autograd engine are built in (training-memory notes
+// §0):
 //   a. what is saved is a storage; views and second savers cost nothing more;
 //   b. a node's saved tensors go right after that node ran in backward, its incoming gradient too;
 //   c. the first gradient of a leaf is taken over, a later one is a temporary added in place.
@@ -59,12 +60,12 @@ struct Shape {
 
 // A parameter as the tape sees it.
 struct Leaf {
-  Slot weight;                     // where the weight lies
-  Slot gradient;                   // where its gradient will lie
+  Slot weight;    // where the weight lies
+  Slot gradient;  // where its gradient will lie
   Shape shape;
   spec::Dtype dtype = spec::Dtype::kBf16;
   bool trainable = false;
-  bool has_gradient = false;       // one is there already: accumulation, tied weights
+  bool has_gradient = false;  // one is there already: accumulation, tied weights
   const char* label = "";
 };
 
@@ -76,10 +77,10 @@ struct Node {
   static constexpr int kMaxInputs = 4;
   static constexpr int kMaxOutputs = 3;
   static constexpr int kMaxSaved = 8;
-  static constexpr int kMaxNumbers = 6;
+  static constexpr int kMaxNumbers = 8;
 
   BackwardFunction backward = nullptr;
-  std::array<std::int32_t, kMaxInputs> inputs = {-1, -1, -1, -1};    // values that want gradients
+  std::array<std::int32_t, kMaxInputs> inputs = {-1, -1, -1, -1};  // values that want gradients
   std::array<std::int32_t, kMaxOutputs> outputs = {-1, -1, -1};
   std::array<Tensor, kMaxSaved> saved;
   std::array<std::int64_t, kMaxNumbers> numbers = {};
@@ -98,7 +99,7 @@ class Tape {
   // Raw bytes that are not a matrix (workspaces, masks).
   Tensor NewBytes(Bytes bytes, Role role, const char* label, Place place = Place::kGpu,
                   Stream stream = Stream::kCompute);
-  Tensor View(const Tensor& tensor, Shape shape);  // same storage, same gradient
+  Tensor View(const Tensor& tensor, Shape shape);          // same storage, same gradient
   Tensor DetachedView(const Tensor& tensor, Shape shape);  // same storage, a gradient of its own
   Tensor Parameter(const Leaf& leaf);
   // A tensor that another segment made and that is still there; freed here with its last reference.
@@ -106,6 +107,8 @@ class Tape {
                const char* label);
   // A tensor that outlives everything recorded here (shared tables): never freed here.
   Tensor Borrowed(Shape shape, spec::Dtype dtype);
+  // The same value without holding its storage: to name the root or the target of Backward.
+  Tensor Ghost(const Tensor& tensor);
   // Hands the tensor over to other segments under `slot`; the tape forgets it.
   void Handover(Tensor tensor, Slot slot, Role role);
   // Emits the allocation or the end of bytes that are named by slot, outside any tensor.
@@ -163,8 +166,9 @@ class Tape {
   };
   struct Value {
     std::int32_t storage = -1;
-    std::int32_t leaf = -1;         // index into leaves_
-    std::int32_t gradient_of = -1;  // the value whose gradient this one shares: itself, or a view's base
+    std::int32_t leaf = -1;  // index into leaves_
+    std::int32_t gradient_of =
+        -1;  // the value whose gradient this one shares: itself, or a view's base
     Shape shape;
     spec::Dtype dtype = spec::Dtype::kBf16;
     bool requires_grad = false;
@@ -189,7 +193,7 @@ class Tape {
   std::vector<Value> values_;
   std::vector<Leaf> leaves_;
   std::vector<Node> nodes_;
-  std::vector<Tensor> gradients_;   // by value
+  std::vector<Tensor> gradients_;                            // by value
   std::vector<std::pair<std::int32_t, Tensor>> cast_cache_;  // leaf value → cast
   std::vector<Event> events_;
   std::vector<Operation> operations_;

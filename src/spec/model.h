@@ -16,20 +16,55 @@ namespace trainfit::spec {
 
 // What a tensor is for inside its layer. Lowerings look tensors up by part, people by name.
 enum class Part : std::uint8_t {
-  kTokenEmbedding, kPositionEmbedding, kTypeEmbedding, kPatchEmbedding, kEmbeddingNorm,
-  kQuery, kKey, kValue, kOutput,           // attention projections, one matrix each
-  kQueryKeyValue,                          // one fused matrix
-  kQueryNorm, kKeyNorm, kSinks, kRelativeBias,
-  kQueryDown, kQueryDownNorm, kQueryUp,    // MLA: latents and their norms
-  kKeyValueDown, kKeyValueDownNorm, kKeyValueUp,
-  kCrossQuery, kCrossKey, kCrossValue, kCrossOutput, kCrossNorm,
-  kGate, kUp, kDown,                       // gated MLP; a plain MLP has kUp and kDown
-  kGateUp,                                 // one fused matrix
-  kRouter, kExpertGate, kExpertUp, kExpertGateUp, kExpertDown,  // `copies` = experts, or fused 3-D
-  kSharedGate, kSharedUp, kSharedDown, kSharedRouterGate,
-  kInputNorm, kPostAttentionNorm, kPreMlpNorm, kPostMlpNorm,
-  kMixer,                                  // state-space, linear attention, RWKV: any of its tensors
-  kProjector, kFinalNorm, kHead, kPooler, kConvolution, kOther,
+  kTokenEmbedding,
+  kPositionEmbedding,
+  kTypeEmbedding,
+  kPatchEmbedding,
+  kEmbeddingNorm,
+  kQuery,
+  kKey,
+  kValue,
+  kOutput,         // attention projections, one matrix each
+  kQueryKeyValue,  // one fused matrix
+  kQueryNorm,
+  kKeyNorm,
+  kSinks,
+  kRelativeBias,
+  kQueryDown,
+  kQueryDownNorm,
+  kQueryUp,  // MLA: latents and their norms
+  kKeyValueDown,
+  kKeyValueDownNorm,
+  kKeyValueUp,
+  kCrossQuery,
+  kCrossKey,
+  kCrossValue,
+  kCrossOutput,
+  kCrossNorm,
+  kGate,
+  kUp,
+  kDown,    // gated MLP; a plain MLP has kUp and kDown
+  kGateUp,  // one fused matrix
+  kRouter,
+  kExpertGate,
+  kExpertUp,
+  kExpertGateUp,
+  kExpertDown,  // `copies` = experts, or fused 3-D
+  kSharedGate,
+  kSharedUp,
+  kSharedDown,
+  kSharedRouterGate,
+  kInputNorm,
+  kPostAttentionNorm,
+  kPreMlpNorm,
+  kPostMlpNorm,
+  kMixer,  // state-space, linear attention, RWKV: any of its tensors
+  kProjector,
+  kFinalNorm,
+  kHead,
+  kPooler,
+  kConvolution,
+  kOther,
 };
 
 std::string_view Name(Part part);
@@ -43,22 +78,35 @@ struct TensorSpec {
   bool is_bias = false;
   // nn.Linear weight: what LoRA's "all-linear" and 4-bit quantization may replace.
   bool is_linear = false;
-  std::int64_t copies = 1;          // equal tensors under this name, one an expert
-  bool trainable = true;            // false: stored, never trained (Whisper's encoder positions)
+  std::int64_t copies = 1;  // equal tensors under this name, one an expert
+  bool trainable = true;    // false: stored, never trained (Whisper's encoder positions)
 
-  std::int64_t Elements() const;    // of all copies
+  std::int64_t Elements() const;  // of all copies
   bool operator==(const TensorSpec&) const = default;
 };
 
 enum class NormKind : std::uint8_t { kNone, kRms, kLayerNorm };
-enum class Activation : std::uint8_t { kSilu, kGelu, kGeluTanh, kGeluNew, kQuickGelu, kRelu, kRelu2, kOther };
+enum class Activation : std::uint8_t {
+  kSilu,
+  kGelu,
+  kGeluTanh,
+  kGeluNew,
+  kQuickGelu,
+  kRelu,
+  kRelu2,
+  kOther
+};
+std::string_view Name(Activation activation);
 enum class Positions : std::uint8_t { kNone, kRotary, kLearned, kAlibi, kRelative };
 
 enum class AttentionKind : std::uint8_t {
-  kNone,        // no token mixing in this layer (or a mixer below)
-  kSoftmax,     // multi-head, grouped or multi-query: heads ≥ kv_heads
-  kLatent,      // MLA
-  kMamba1, kMamba2, kGatedDelta, kRwkv,
+  kNone,     // no token mixing in this layer (or a mixer below)
+  kSoftmax,  // multi-head, grouped or multi-query: heads ≥ kv_heads
+  kLatent,   // MLA
+  kMamba1,
+  kMamba2,
+  kGatedDelta,
+  kRwkv,
 };
 
 struct Attention {
@@ -70,15 +118,15 @@ struct Attention {
   std::int64_t window = 0;          // tokens of a sliding or chunked window; 0: none
   bool causal = true;
   bool qk_norm = false;
-  bool qk_norm_full_width = false;  // over heads × head_dim (OLMo-2) instead of head_dim (Qwen3)
-  bool has_cross_attention = false; // decoder layer that also attends to an encoder
-  bool logit_softcap = false;       // Gemma-2: rules out the flash kernels of older stacks
-  bool output_gate = false;         // Qwen3-Next: query projection is twice as wide
-  std::int64_t rotary_dim = 0;      // 0: no rotary in this layer
-  std::int64_t query_rank = 0;      // MLA: width of the query latent; 0: none
-  std::int64_t kv_rank = 0;         // MLA: width of the key/value latent
-  std::int64_t rope_head_dim = 0;   // MLA
-  std::int64_t state_size = 0;      // SSM / linear attention: state, channels, groups, conv width
+  bool qk_norm_full_width = false;   // over heads × head_dim (OLMo-2) instead of head_dim (Qwen3)
+  bool has_cross_attention = false;  // decoder layer that also attends to an encoder
+  bool logit_softcap = false;        // Gemma-2: rules out the flash kernels of older stacks
+  bool output_gate = false;          // Qwen3-Next: query projection is twice as wide
+  std::int64_t rotary_dim = 0;       // 0: no rotary in this layer
+  std::int64_t query_rank = 0;       // MLA: width of the query latent; 0: none
+  std::int64_t kv_rank = 0;          // MLA: width of the key/value latent
+  std::int64_t rope_head_dim = 0;    // MLA
+  std::int64_t state_size = 0;       // SSM / linear attention: state, channels, groups, conv width
   std::int64_t inner_size = 0;
   std::int64_t groups = 0;
   std::int64_t conv_width = 0;
@@ -91,8 +139,8 @@ enum class MlpKind : std::uint8_t { kNone, kGated, kPlain, kMoe };
 struct Mlp {
   MlpKind kind = MlpKind::kGated;
   Activation activation = Activation::kSilu;
-  std::int64_t intermediate = 0;         // width of one expert for kMoe
-  std::int64_t experts = 0;              // routed
+  std::int64_t intermediate = 0;  // width of one expert for kMoe
+  std::int64_t experts = 0;       // routed
   std::int64_t experts_per_token = 0;
   std::int64_t shared_intermediate = 0;  // total width of the always-on experts; 0: none
   bool expert_gated = true;
@@ -105,10 +153,10 @@ struct LayerKind {
   Attention attention;
   Mlp mlp;
   NormKind norm = NormKind::kRms;
-  bool norm_has_weight = true;       // OLMo-1: none
-  bool parallel = false;             // attention and MLP read the same residual stream (NeoX, Falcon)
-  bool post_norms = false;           // Gemma-2/3, GLM-4: a norm after each sub-layer as well
-  bool pre_norms = true;             // false: OLMo-2, BERT: only after
+  bool norm_has_weight = true;  // OLMo-1: none
+  bool parallel = false;        // attention and MLP read the same residual stream (NeoX, Falcon)
+  bool post_norms = false;      // Gemma-2/3, GLM-4: a norm after each sub-layer as well
+  bool pre_norms = true;        // false: OLMo-2, BERT: only after
   bool fused_gate_up_storage = false;  // Phi-3: gate and up are views of one output
   std::vector<TensorSpec> tensors;
 
@@ -128,33 +176,34 @@ enum class StackRole : std::uint8_t { kDecoder, kEncoder, kVision, kAudio, kUnet
 
 struct Stack {
   StackRole role = StackRole::kDecoder;
-  std::string layer_prefix;            // "model.layers.{l}."
+  std::string layer_prefix;  // "model.layers.{l}."
   std::int64_t hidden = 0;
   Positions positions = Positions::kRotary;
   NormKind final_norm = NormKind::kRms;
-  std::vector<TensorSpec> before;      // embeddings and what precedes layer 0; full names
+  std::vector<TensorSpec> before;  // embeddings and what precedes layer 0; full names
   std::vector<LayerKind> kinds;
-  std::vector<LayerRun> runs;          // in order of execution
-  std::vector<TensorSpec> after;       // final norm, projector, head; full names
-  double dropout = 0;                  // residual and embedding dropout probability in training
+  std::vector<LayerRun> runs;     // in order of execution
+  std::vector<TensorSpec> after;  // final norm, projector, head; full names
+  bool norm_adds_one = false;     // Gemma: RMSNorm multiplies by 1 + weight, in fp32
+  double dropout = 0;             // residual and embedding dropout probability in training
 
   std::int64_t Layers() const;
   bool operator==(const Stack&) const = default;
 };
 
 struct ModelSpec {
-  std::string id;                      // hub id or path, as it is to be shown
+  std::string id;  // hub id or path, as it is to be shown
   std::string model_type;
-  std::string architecture;            // class name: "MistralForCausalLM"; empty: unknown
-  std::vector<Stack> stacks;           // text decoder last; encoder and vision towers before it
-  std::int64_t vocab = 0;              // rows of the output head, or of the token embedding
-  bool tied_head = false;              // the head is the token embedding: stored once
+  std::string architecture;   // class name: "MistralForCausalLM"; empty: unknown
+  std::vector<Stack> stacks;  // text decoder last; encoder and vision towers before it
+  std::int64_t vocab = 0;     // rows of the output head, or of the token embedding
+  bool tied_head = false;     // the head is the token embedding: stored once
   bool has_head = true;
-  std::int64_t max_positions = 0;      // 0: not stated
+  std::int64_t max_positions = 0;  // 0: not stated
   Dtype checkpoint_dtype = Dtype::kBf16;
-  std::string checkpoint_quantization; // "", "fp8", "mxfp4", "gptq", "awq", "bnb-4bit", …
+  std::string checkpoint_quantization;  // "", "fp8", "mxfp4", "gptq", "awq", "bnb-4bit", …
   std::string license;
-  std::string source;                  // where the configuration comes from
+  std::string source;  // where the configuration comes from
   // Why no program can be built yet for this architecture; empty: it can.
   std::string not_simulated;
 

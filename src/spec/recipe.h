@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "spec/dtype.h"
@@ -19,17 +20,36 @@ enum class Precision : std::uint8_t {
   kBf16Pure,   // bf16 weights, gradients and optimizer states
   kFp16Pure,
 };
-enum class Optimizer : std::uint8_t { kAdamW, kAdamW8bit, kPagedAdamW8bit, kPagedAdamW, kAdafactor, kLion, kSgd, kSgdMomentum };
+enum class Optimizer : std::uint8_t {
+  kAdamW,
+  kAdamW8bit,
+  kPagedAdamW8bit,
+  kPagedAdamW,
+  kAdafactor,
+  kLion,
+  kSgd,
+  kSgdMomentum
+};
 enum class OptimizerLoop : std::uint8_t { kFused, kForeach, kForLoop };
 enum class Checkpointing : std::uint8_t { kNone, kFull };
 enum class AttentionImplementation : std::uint8_t { kEager, kSdpa, kFlash2, kFlash3 };
 enum class LossKernel : std::uint8_t {
-  kPlain,             // the framework's own cross entropy on materialized logits
-  kFusedLinear,       // Liger fused linear cross entropy: no logits
-  kTritonCrossEntropy,// in-place gradient on materialized logits (Unsloth, Liger CE, fms)
-  kChunked,           // TRL chunked_nll
+  kPlain,               // the framework's own cross entropy on materialized logits
+  kFusedLinear,         // Liger fused linear cross entropy: no logits
+  kTritonCrossEntropy,  // in-place gradient on materialized logits (Unsloth, Liger CE, fms)
+  kChunked,             // TRL chunked_nll
 };
 enum class Sharding : std::uint8_t { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2 };
+
+// Words as the command line and config files write them: "lora", "adamw-8bit", "flash2", …
+std::string_view Name(Method method);
+std::string_view Name(Precision precision);
+std::string_view Name(Optimizer optimizer);
+std::string_view Name(OptimizerLoop loop);
+std::string_view Name(Checkpointing checkpointing);
+std::string_view Name(AttentionImplementation attention);
+std::string_view Name(LossKernel loss);
+std::string_view Name(Sharding sharding);
 
 struct LoraRecipe {
   std::int64_t rank = 16;
@@ -42,7 +62,7 @@ struct LoraRecipe {
 
 struct Recipe {
   Method method = Method::kFull;
-  std::string framework;                       // "" = the current Hugging Face stack
+  std::string framework;  // "" = the current Hugging Face stack
   std::string framework_version;
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
@@ -55,12 +75,12 @@ struct Recipe {
   std::optional<LossKernel> loss;
   std::optional<LoraRecipe> lora;
   std::optional<Sharding> sharding;
-  std::optional<Dtype> load_dtype;             // of the frozen base
-  std::optional<bool> double_quantization;     // QLoRA
-  std::optional<bool> kbit_preparation;        // peft prepare_model_for_kbit_training
-  std::optional<bool> liger_kernels;           // fused RMSNorm, rotary, SwiGLU
+  std::optional<Dtype> load_dtype;          // of the frozen base
+  std::optional<bool> double_quantization;  // QLoRA
+  std::optional<bool> kbit_preparation;     // peft prepare_model_for_kbit_training
+  std::optional<bool> liger_kernels;        // fused RMSNorm, rotary, SwiGLU
   std::optional<Dtype> adapter_dtype;
-  std::optional<bool> padding_free;            // packed sequences: no mask, one long row
+  std::optional<bool> padding_free;  // packed sequences: no mask, one long row
 };
 
 }  // namespace trainfit::spec

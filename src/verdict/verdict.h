@@ -24,16 +24,16 @@ struct Estimate {
 };
 
 enum class Fit {
-  kFits,       // the upper end is below the capacity
-  kTight,      // the range straddles the capacity
-  kDoesNotFit, // the lower end is above it
-  kUnknown,    // the capacity is not known
+  kFits,        // the upper end is below the capacity
+  kTight,       // the range straddles the capacity
+  kDoesNotFit,  // the lower end is above it
+  kUnknown,     // the capacity is not known
 };
 std::string_view Name(Fit fit);  // "fits", "tight", "does_not_fit", "unknown"
 
 // One labelled share of the bytes at the peak. Parts sum to the point estimate.
 struct PartBytes {
-  std::string name;     // "gradients"
+  std::string name;  // "gradients"
   Bytes bytes;
   Basis basis = Basis::kExact;
   std::string formula;  // "2 B × 7,241,732,096 trainable parameters": how the number came about
@@ -50,12 +50,12 @@ struct Readings {
 
 struct PlaceAnswer {
   program::Place place = program::Place::kGpu;
-  std::string scope;            // "rank" (GPU), "node" (host), "file system" (disk)
+  std::string scope;  // "rank" (GPU), "node" (host), "file system" (disk)
   Fit fit = Fit::kUnknown;
-  Estimate bytes;               // GPU: what the card must hold (nvidia-smi's view)
+  Estimate bytes;  // GPU: what the card must hold (nvidia-smi's view)
   std::optional<Bytes> capacity;
-  std::vector<PartBytes> parts; // sum to bytes.point, largest first
-  std::string peak_moment;      // "backward of layer 31: silu", what runs at the highest point
+  std::vector<PartBytes> parts;  // sum to bytes.point, largest first
+  std::string peak_moment;       // "backward of layer 31: silu", what runs at the highest point
   std::optional<Readings> readings;
 };
 
@@ -74,25 +74,25 @@ struct PhaseAnswer {
 struct Limits {
   std::optional<std::int64_t> max_micro_batch;
   std::optional<std::int64_t> max_sequence_length;
-  std::optional<std::int64_t> min_gpus;   // of this card, fully sharded
+  std::optional<std::int64_t> min_gpus;  // of this card, fully sharded
 };
 
 // A single change, re-evaluated.
 struct Remedy {
-  std::string change;       // in words and as a flag: "--micro-batch 1"
-  std::string cost;         // what it costs: "step count × 4"
+  std::string change;  // in words and as a flag: "--micro-batch 1"
+  std::string cost;    // what it costs: "step count × 4"
   Fit fit = Fit::kUnknown;
   Bytes point;
-  Bytes saves;              // against the plan as asked; can be negative
+  Bytes saves;  // against the plan as asked; can be negative
 };
 
 struct Answer {
   plan::Plan plan;
   spec::Machine machine;
-  Fit fit = Fit::kUnknown;        // the worst of all phases and places
+  Fit fit = Fit::kUnknown;  // the worst of all phases and places
   std::vector<PhaseAnswer> phases;
   Limits limits;
-  std::vector<Remedy> remedies;   // best first; empty when it fits
+  std::vector<Remedy> remedies;  // best first; empty when it fits
   std::vector<plan::Assumption> assumptions;
   std::vector<std::string> warnings;
 };

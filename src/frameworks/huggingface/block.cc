@@ -1,0 +1,132 @@
+#include "frameworks/huggingface/block.h"
+
+#include <utility>
+
+#include "frameworks/huggingface/ends.h"
+
+namespace trainfit::frameworks::huggingface {
+namespace {
+
+using program::Role;
+using program::Slot;
+using program::Tape;
+using program::Tensor;
+using spec::Dtype;
+
+constexpr Slot kInput{-1, program::kCarrySlot};
+constexpr Slot kOutput{0, program::kCarrySlot};
+constexpr Slot kInputGradient{-1, program::kCarryGradientSlot};
+constexpr Slot kOutputGradient{0, program::kCarryGradientSlot};
+
+class BlockRecorder {
+ public:
+  BlockRecorder(const plan::Plan& plan, const spec::LayerKind& kind, bool input_wants_gradient,
+                bool has_gradients)
+      : plan_(plan),
+        kind_(kind),
+        frame_(plan, kind.tensors, 0, 0, has_gradients),
+        layer_{tape_, plan, frame_, plan.model->Text()},
+        input_wants_gradient_(input_wants_gradient) {
+    const Frame before = BeforeFrame(plan, false);
+    stream_ = before.held(before.Find(spec::Part::kTokenEmbedding)).dtype;
+    shape_ = {plan.TokensPerMicroBatch(), plan.model->Text().hidden};
+    cos_sin_ = tape_.Borrowed(shape_, stream_);
+  }
+
+  BlockSegments Record(program::SegmentStore& store) {
+    if (plan_.checkpointing == spec::Checkpointing::kFull) {
+      Checkpointed();
+    } else {
+      Plain();
+    }
+    const auto leaves = tape_.Finish(store);
+    return {leaves[0], leaves[1], leaves[2]};
+  }
+
+ private:
+  void EnterAutocast() { tape_.set_autocast(plan_.autocast ? plan_.compute_dtype : Dtype::kFp32); }
+  void ExitAutocast() {
+    tape_.DropCastCache();
+    tape_.set_autocast(Dtype::kFp32);
+  }
+  Tensor Input(Role role) {
+    return tape_.Given(kInput, shape_, stream_, input_wants_gradient_, role, "block input");
+  }
+  Tensor OutputGradient() {
+    return tape_.Given(kOutputGradient, shape_, stream_, false, Role::kActivations,
+                       "gradient of the residual stream");
+  }
+
+  // The loop variable of the model's forward refers to the input until the block has returned.
+  Tensor Run(const Tensor& x) { return ApplyBlock(layer_, kind_, x, cos_sin_); }
+
+  void Backpropagate(const Tensor& root, Tensor gradient, const Tensor& wrt) {
+    if (!root.requires_grad()) return;  // frozen and nothing below wants a gradient
+    Tensor result = tape_.Backward(root, std::move(gradient), wrt);
+    if (result.defined()) tape_.Handover(std::move(result), kInputGradient, Role::kActivations);
+  }
+
+  void Plain() {
+    EnterAutocast();
+    Tensor x = Input(Role::kActivations);
+    const Tensor wrt = tape_.Ghost(x);
+    Tensor out = Run(x);
+    x.reset();
+    const Tensor root = tape_.Ghost(out);
+    tape_.Handover(std::move(out), kOutput, Role::kActivations);
+    tape_.Cut();
+    ExitAutocast();
+    tape_.Cut();
+    Backpropagate(root, OutputGradient(), wrt);
+    tape_.Cut();
+  }
+
+  // torch/utils/checkpoint.py: forward without saving, the input is kept; in backward the block
+  // runs again with saving, under a fresh autocast region, then backpropagates. The reentrant
+  // variant calls backward from within, which holds a second reference to the incoming gradient.
+  void Checkpointed() {
+    EnterAutocast();
+    tape_.set_grad_enabled(false);
+    Tensor x = Input(Role::kCheckpoints);
+    Tensor out = Run(x);
+    tape_.Handover(std::move(out), kOutput, Role::kCheckpoints);
+    tape_.set_grad_enabled(true);
+    tape_.Cut();
+    ExitAutocast();
+    tape_.Cut();
+
+    EnterAutocast();
+    Tensor gradient = OutputGradient();
+    const Tensor wrt = tape_.Ghost(x);
+    Tensor recomputed = Run(x);
+    const Tensor root = tape_.Ghost(recomputed);
+    recomputed.reset();
+    ExitAutocast();
+    Tensor held;
+    if (plan_.facts.Is(plan::Fact::kCheckpointReentrant)) held = gradient;
+    Backpropagate(root, std::move(gradient), wrt);
+    held.reset();
+    x.reset();
+    tape_.Cut();
+  }
+
+  const plan::Plan& plan_;
+  const spec::LayerKind& kind_;
+  Tape tape_;
+  Frame frame_;
+  Layer layer_;
+  bool input_wants_gradient_;
+  Dtype stream_ = Dtype::kBf16;
+  program::Shape shape_;
+  Tensor cos_sin_;
+};
+
+}  // namespace
+
+BlockSegments RecordBlock(const plan::Plan& plan, const spec::LayerKind& kind,
+                          program::SegmentStore& store, bool input_wants_gradient,
+                          bool has_gradients) {
+  return BlockRecorder(plan, kind, input_wants_gradient, has_gradients).Record(store);
+}
+
+}  // namespace trainfit::frameworks::huggingface

@@ -1,0 +1,216 @@
+#include "frameworks/huggingface/ends.h"
+
+#include "base/check.h"
+
+namespace trainfit::frameworks::huggingface {
+namespace {
+
+using program::Role;
+using program::Slot;
+using program::Tape;
+using program::Tensor;
+using spec::Dtype;
+using spec::Part;
+
+// trl/kernels/chunked_logprob.py TOKEN_CHUNK_SIZE; trl/trainer/utils.py _CHUNKED_LOGPROB_CHUNK_SIZE
+constexpr std::int64_t kTrlTileTokens = 4096;
+constexpr std::int64_t kTrlTileVocab = 32768;
+
+Dtype AutocastDtype(const plan::Plan& plan) {
+  return plan.autocast ? plan.compute_dtype : Dtype::kFp32;
+}
+
+std::int64_t RotaryWidth(const spec::Stack& stack) {
+  std::int64_t width = 0;
+  for (const spec::LayerKind& kind : stack.kinds) {
+    width = std::max(width, kind.attention.rotary_dim);
+  }
+  return width;
+}
+
+// dtype of the residual stream: that of the embedding's weight.
+Dtype StreamDtype(const Frame& before) {
+  const std::int32_t embedding = before.Find(Part::kTokenEmbedding);
+  return before.held(embedding).dtype;
+}
+
+Bytes RotaryBytes(const plan::Plan& plan, const Frame& before) {
+  return Bytes(2 * plan.sequence_length * RotaryWidth(plan.model->Text()) *
+               spec::ElementBytes(StreamDtype(before)));
+}
+
+void BatchSlots(Tape& tape, const plan::Plan& plan, bool allocate) {
+  const Bytes ids(plan.TokensPerMicroBatch() * spec::ElementBytes(Dtype::kInt64));
+  for (const SharedSlot slot : {kInputIds, kLabels}) {
+    const Slot where{program::kSharedFrame, slot};
+    if (allocate) {
+      tape.AllocSlot(where, ids, Role::kActivations, "batch");
+    } else {
+      tape.FreeSlot(where, ids, Role::kActivations, "batch");
+    }
+  }
+}
+
+void RotarySlot(Tape& tape, const plan::Plan& plan, const Frame& before, bool allocate) {
+  const Bytes bytes = RotaryBytes(plan, before);
+  if (bytes.value() == 0) return;
+  const Slot where{program::kSharedFrame, kRotaryTable};
+  if (allocate) {
+    tape.AllocSlot(where, bytes, Role::kActivations, "rotary tables");
+  } else {
+    tape.FreeSlot(where, bytes, Role::kActivations, "rotary tables");
+  }
+}
+
+Tensor Embed(const Layer& layer) {
+  const Frame& frame = layer.frame;
+  Tape& tape = layer.tape;
+  const Tensor table = tape.Parameter(frame.WeightLeaf(frame.Find(Part::kTokenEmbedding)));
+  Tensor x = program::Embedding(tape, layer.plan.TokensPerMicroBatch(), table, "embedding");
+  const std::int32_t positions = frame.Find(Part::kPositionEmbedding);
+  if (positions >= 0) {
+    const Tensor position_table = tape.Parameter(frame.WeightLeaf(positions));
+    const Tensor p =
+        program::Embedding(tape, layer.plan.sequence_length, position_table, "positions");
+    x = program::Add(tape, x, p, "embedding sum");
+  }
+  if (frame.Find(Part::kEmbeddingNorm) >= 0) {
+    x = ApplyNorm(layer, x, Part::kEmbeddingNorm, spec::NormKind::kLayerNorm);
+  }
+  if (layer.stack.dropout > 0) x = program::Dropout(tape, x, "embedding dropout");
+  return x;
+}
+
+// Logits as the framework makes them, and the loss on them. Returns the loss; what the model's
+// output still refers to dies at the end of this function, as in Trainer.compute_loss.
+Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight) {
+  Tape& tape = layer.tape;
+  const plan::Plan& plan = layer.plan;
+  Tensor logits = program::Linear(tape, hidden, weight, {}, "logits", Role::kLogits);
+  if (plan.loss == spec::LossKernel::kTritonCrossEntropy) {
+    return program::CrossEntropyInPlace(tape, logits, "cross entropy");
+  }
+  const auto path = static_cast<plan::LossPath>(plan.facts.Value(plan::Fact::kLossPath));
+  const auto upcast = [&](const Tensor& x) {
+    return program::Cast(tape, x, Dtype::kFp32, "logits.float()", Role::kLogits);
+  };
+  if (path == plan::LossPath::kModelDtype) {
+    return program::CrossEntropy(tape, logits, "cross entropy");
+  }
+  if (path == plan::LossPath::kFloatInForwardShifted) logits = upcast(logits);
+  Tensor loss;
+  {
+    Tensor source = upcast(logits);
+    // logits[..., :-1, :].contiguous(): with one row the slice is contiguous already.
+    const bool copies = path != plan::LossPath::kPaddedLabels && plan.micro_batch > 1;
+    const Tensor shifted =
+        copies ? program::CopyColumns(tape, source, source.cols(), "shifted logits") : source;
+    loss = program::CrossEntropy(tape, shifted, "cross entropy");
+  }
+  const bool is_mixed = plan.autocast && plan.facts.Is(plan::Fact::kOutputsToFp32);
+  if (is_mixed && logits.dtype() != Dtype::kFp32) {
+    const Tensor output =
+        tape.New({logits.rows(), logits.cols()}, Dtype::kFp32, Role::kLogits, "outputs in fp32");
+  }
+  return loss;
+}
+
+Tensor Loss(const Layer& layer, const Tensor& hidden, const Tensor& weight) {
+  Tape& tape = layer.tape;
+  switch (layer.plan.loss) {
+    case spec::LossKernel::kFusedLinear:
+      return program::FusedLinearCrossEntropy(tape, hidden, weight, "fused linear cross entropy");
+    case spec::LossKernel::kChunked: {
+      // hidden_states[:, :-1][mask]: a gathered copy; its gradient is scattered into zeros.
+      const Tensor scored = program::CopyColumns(tape, hidden, hidden.cols(), "scored positions");
+      return program::ChunkedLogProb(tape, scored, weight, kTrlTileTokens, kTrlTileVocab,
+                                     "chunked log-probabilities");
+    }
+    default:
+      return PlainLoss(layer, hidden, weight);
+  }
+}
+
+}  // namespace
+
+Frame BeforeFrame(const plan::Plan& plan, bool has_gradients) {
+  return {plan, plan.model->Text().before, program::kSharedFrame, kBeforeBase, has_gradients};
+}
+
+Frame AfterFrame(const plan::Plan& plan, bool has_gradients) {
+  return {plan, plan.model->Text().after, program::kSharedFrame, kAfterBase, has_gradients};
+}
+
+bool InputWantsGradient(const plan::Plan& plan) {
+  const Frame before = BeforeFrame(plan, false);
+  for (std::int32_t i = 0; i < before.size(); ++i) {
+    if (before.held(i).trainable) return true;
+  }
+  return plan.checkpointing == spec::Checkpointing::kFull;
+}
+
+EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store,
+                            bool has_gradients) {
+  // A tied head has made the table's gradient before the embedding's own arrives.
+  const bool head_was_first = plan.model->tied_head && plan.method == spec::Method::kFull;
+  const Frame frame = BeforeFrame(plan, has_gradients || head_was_first);
+  Tape tape;
+  const Layer layer{tape, plan, frame, plan.model->Text()};
+  BatchSlots(tape, plan, true);
+  RotarySlot(tape, plan, frame, true);
+  tape.set_autocast(AutocastDtype(plan));
+  Tensor x = Embed(layer);
+  const bool trains = x.requires_grad();
+  const program::Shape shape{x.rows(), x.cols()};
+  const Dtype dtype = x.dtype();
+  const Tensor root = tape.Ghost(x);
+  tape.Handover(std::move(x), {0, program::kCarrySlot}, Role::kActivations);
+  tape.Cut();
+  tape.DropCastCache();
+  tape.Cut();
+  if (InputWantsGradient(plan)) {
+    Tensor gradient = tape.Given({0, program::kCarryGradientSlot}, shape, dtype, false,
+                                 Role::kActivations, "gradient of the embedding");
+    if (trains) tape.Backward(root, std::move(gradient), {});
+  }
+  RotarySlot(tape, plan, frame, false);
+  BatchSlots(tape, plan, false);
+  tape.Cut();
+  const auto leaves = tape.Finish(store);
+  return {leaves[0], leaves[1], leaves[2]};
+}
+
+EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, bool has_gradients) {
+  const spec::Stack& stack = plan.model->Text();
+  const Frame frame = AfterFrame(plan, has_gradients);
+  const Frame before = BeforeFrame(plan, has_gradients);
+  Tape tape;
+  const Layer layer{tape, plan, frame, stack};
+  tape.set_autocast(AutocastDtype(plan));
+  Tensor x = tape.Given({0, program::kCarrySlot}, {plan.TokensPerMicroBatch(), stack.hidden},
+                        StreamDtype(before), true, Role::kActivations, "last hidden state");
+  const Tensor wrt = tape.Ghost(x);
+  Tensor loss;
+  {
+    const Tensor hidden = ApplyNorm(layer, x, Part::kFinalNorm, stack.final_norm);
+    x.reset();
+    const std::int32_t head = frame.Find(Part::kHead);
+    const program::Leaf leaf =
+        head >= 0 ? frame.WeightLeaf(head) : before.WeightLeaf(before.Find(Part::kTokenEmbedding));
+    loss = Loss(layer, hidden, tape.Parameter(leaf));
+  }
+  tape.Cut();
+  tape.DropCastCache();
+  tape.Cut();
+  tape.set_autocast(Dtype::kFp32);
+  Tensor seed = tape.New({loss.rows(), loss.cols()}, loss.dtype(), Role::kActivations, "loss");
+  Tensor gradient = tape.Backward(loss, std::move(seed), wrt);
+  loss.reset();
+  CHECK(gradient.defined()) << "no gradient reached the last hidden state";
+  tape.Handover(std::move(gradient), {0, program::kCarryGradientSlot}, Role::kActivations);
+  tape.Cut();
+  const auto leaves = tape.Finish(store);
+  return {leaves[0], leaves[1], leaves[2]};
+}
+
+}  // namespace trainfit::frameworks::huggingface

@@ -1,0 +1,63 @@
+#include "frameworks/huggingface/layer.h"
+
+#include "base/check.h"
+
+namespace trainfit::frameworks::huggingface {
+
+using program::Leaf;
+using program::Slot;
+using spec::TensorSpec;
+
+Frame::Frame(const plan::Plan& plan, const std::vector<TensorSpec>& tensors, std::int32_t frame,
+             std::int32_t base, bool has_gradients)
+    : plan_(&plan), tensors_(&tensors), frame_(frame), base_(base), has_gradients_(has_gradients) {
+  held_.reserve(tensors.size());
+  for (const TensorSpec& tensor : tensors) held_.push_back(plan::HoldParameter(plan, tensor));
+}
+
+std::int32_t Frame::Find(spec::Part part, bool is_bias) const {
+  for (std::size_t i = 0; i < tensors_->size(); ++i) {
+    const TensorSpec& tensor = (*tensors_)[i];
+    if (tensor.part == part && tensor.is_bias == is_bias) return static_cast<std::int32_t>(i);
+  }
+  return -1;
+}
+
+Slot Frame::WeightSlot(std::int32_t i) const { return {frame_, program::kWeightSlots + base_ + i}; }
+
+Slot Frame::StateSlot(std::int32_t number, std::int32_t state) const {
+  return {frame_, program::kStateSlots + (base_ + number) * program::kStatesPerTensor + state};
+}
+
+Leaf Frame::WeightLeaf(std::int32_t i) const {
+  const TensorSpec& spec = tensor(i);
+  Leaf leaf;
+  leaf.weight = WeightSlot(i);
+  leaf.gradient = GradientSlot(i);
+  leaf.shape = spec.shape.size() < 2
+                   ? program::Shape{1, spec.Elements()}
+                   : program::Shape{spec.shape[0], spec.Elements() / spec.shape[0]};
+  leaf.dtype = held(i).dtype;
+  leaf.trainable = held(i).trainable;
+  leaf.has_gradient = has_gradients_ && leaf.trainable;
+  leaf.label = Name(spec.part).data();
+  return leaf;
+}
+
+// lora_A: r × in, lora_B: out × r (peft/tuners/lora/layer.py, update_layer).
+Leaf Frame::AdapterLeaf(std::int32_t i, bool is_b) const {
+  const TensorSpec& spec = tensor(i);
+  const std::int64_t rank = held(i).lora_rank;
+  const std::int32_t number = AdapterNumber(i, is_b);
+  Leaf leaf;
+  leaf.weight = {frame_, program::kWeightSlots + base_ + number};
+  leaf.gradient = GradientSlot(number);
+  leaf.shape = is_b ? program::Shape{spec.shape[0], rank} : program::Shape{rank, spec.shape[1]};
+  leaf.dtype = plan_->adapter_dtype;
+  leaf.trainable = true;
+  leaf.has_gradient = has_gradients_;
+  leaf.label = is_b ? "lora_B" : "lora_A";
+  return leaf;
+}
+
+}  // namespace trainfit::frameworks::huggingface

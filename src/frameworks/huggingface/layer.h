@@ -1,0 +1,89 @@
+// What the lowerings of one frame share: the tape, the plan, and where the layer's tensors lie.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/plan.h"
+#include "program/ops.h"
+#include "program/tape.h"
+#include "spec/model.h"
+
+namespace trainfit::frameworks::huggingface {
+
+// Slots of the adapters of tensor i: weights at kWeightSlots + kAdapterBase + 2 i (A) and + 1 (B).
+inline constexpr std::int32_t kAdapterBase = 1 << 12;
+
+// Slots in the shared frame.
+enum SharedSlot : std::int32_t {
+  kInputIds = program::kFirstSharedSlot,
+  kLabels,
+  kRotaryTable,
+  kAutocastHeadCast,
+  kLoss,
+  kQuantizationMap,
+};
+
+// One frame's tensors under a plan: a layer, or the ends of a stack.
+class Frame {
+ public:
+  // `frame`: 0 for a layer (relative), program::kSharedFrame for the ends.
+  // `base`: number of the first tensor's slot.
+  Frame(const plan::Plan& plan, const std::vector<spec::TensorSpec>& tensors, std::int32_t frame,
+        std::int32_t base, bool has_gradients);
+
+  // Index of the tensor with this part (its bias with `is_bias`), or -1.
+  std::int32_t Find(spec::Part part, bool is_bias = false) const;
+  const spec::TensorSpec& tensor(std::int32_t i) const {
+    return (*tensors_)[static_cast<std::size_t>(i)];
+  }
+  const plan::ParameterPlan& held(std::int32_t i) const {
+    return held_[static_cast<std::size_t>(i)];
+  }
+  std::int32_t size() const { return static_cast<std::int32_t>(tensors_->size()); }
+
+  program::Leaf WeightLeaf(std::int32_t i) const;
+  program::Leaf AdapterLeaf(std::int32_t i, bool is_b) const;
+  program::Slot WeightSlot(std::int32_t i) const;
+  program::Slot StateSlot(std::int32_t number, std::int32_t state) const;
+  // Numbers that StateSlot and gradients use: tensor i, or an adapter of it.
+  static std::int32_t AdapterNumber(std::int32_t i, bool is_b) {
+    return kAdapterBase + 2 * i + (is_b ? 1 : 0);
+  }
+  program::Slot GradientSlot(std::int32_t number) const {
+    return {frame_, program::kGradientSlots + base_ + number};
+  }
+
+ private:
+  const plan::Plan* plan_;
+  const std::vector<spec::TensorSpec>* tensors_;
+  std::vector<plan::ParameterPlan> held_;
+  std::int32_t frame_;
+  std::int32_t base_;
+  bool has_gradients_;
+};
+
+// While a frame is recorded.
+struct Layer {
+  program::Tape& tape;
+  const plan::Plan& plan;
+  const Frame& frame;
+  const spec::Stack& stack;
+};
+
+// linear.cc: a linear module as PEFT and bitsandbytes wrap it. `weight`: index in the frame.
+program::Tensor ApplyLinear(const Layer& layer, const program::Tensor& x, spec::Part part,
+                            program::Role output_role = program::Role::kActivations);
+// norm.cc: the norm with this part's weight; the input itself when the layer has none.
+program::Tensor ApplyNorm(const Layer& layer, const program::Tensor& x, spec::Part part,
+                          spec::NormKind kind);
+// attention.cc: projections, rotary, attention, output projection. `cos_sin`: shared tables.
+program::Tensor ApplyAttention(const Layer& layer, const spec::LayerKind& kind,
+                               const program::Tensor& x, const program::Tensor& cos_sin);
+// mlp.cc
+program::Tensor ApplyMlp(const Layer& layer, const spec::LayerKind& kind, const program::Tensor& x);
+// decoder_layer.cc: a whole block.
+program::Tensor ApplyBlock(const Layer& layer, const spec::LayerKind& kind, program::Tensor x,
+                           const program::Tensor& cos_sin);
+
+}  // namespace trainfit::frameworks::huggingface

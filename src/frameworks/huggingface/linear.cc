@@ -1,0 +1,78 @@
+#include "base/check.h"
+#include "frameworks/huggingface/layer.h"
+#include "frameworks/huggingface/quantization.h"
+
+namespace trainfit::frameworks::huggingface {
+namespace {
+
+using program::Tensor;
+using spec::Dtype;
+
+// The base layer: nn.Linear, or bitsandbytes' Linear4bit.
+Tensor BaseLinear(const Layer& layer, const Tensor& x, std::int32_t i, std::int32_t bias,
+                  program::Role output_role) {
+  const spec::TensorSpec& spec = layer.frame.tensor(i);
+  const char* label = Name(spec.part).data();
+  if (layer.frame.held(i).quantized_4bit) {
+    const QuantizedSize size =
+        FourBitSize(spec.shape[0] * spec.shape[1], layer.plan.double_quantization);
+    return program::Linear4bit(layer.tape, x, spec.shape[0], size.rebuilt_absmax,
+                               layer.plan.compute_dtype, label);
+  }
+  const Tensor b = bias >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(bias)) : Tensor();
+  const Tensor w = layer.tape.Parameter(layer.frame.WeightLeaf(i));
+  return program::Linear(layer.tape, x, w, b, label, output_role);
+}
+
+// lora_B(lora_A(dropout(x))) * scaling
+Tensor AdapterPath(const Layer& layer, const Tensor& x, std::int32_t i) {
+  program::Tape& tape = layer.tape;
+  const Tensor a = tape.Parameter(layer.frame.AdapterLeaf(i, false));
+  const Tensor b = tape.Parameter(layer.frame.AdapterLeaf(i, true));
+  const auto down = [&] {
+    if (layer.plan.lora.dropout <= 0) return program::Linear(tape, x, a, {}, "lora_A");
+    return program::Linear(tape, program::Dropout(tape, x, "lora dropout"), a, {}, "lora_A");
+  };
+  const Tensor out = program::Linear(tape, down(), b, {}, "lora_B");
+  return program::Scale(tape, out, "lora scaling");
+}
+
+// peft/tuners/lora/layer.py Linear.forward: x is cast to the adapter's dtype and stays referenced
+// until the function returns.
+Tensor LoraLinear(const Layer& layer, Tensor x, Tensor result, std::int32_t i) {
+  program::Tape& tape = layer.tape;
+  const Dtype result_dtype = result.dtype();
+  x = program::Cast(tape, x, layer.plan.adapter_dtype, "lora input cast");
+  result = program::Add(tape, result, AdapterPath(layer, x, i), "lora sum");
+  return program::Cast(tape, result, result_dtype, "lora output cast");
+}
+
+// peft/tuners/lora/bnb.py Linear4bit.forward: the result is cloned; the cast happens only outside
+// autocast.
+Tensor LoraLinear4bit(const Layer& layer, Tensor x, Tensor result, std::int32_t i) {
+  program::Tape& tape = layer.tape;
+  result = program::CopyColumns(tape, result, result.cols(), "clone");
+  const bool requires_conversion = tape.autocast() == Dtype::kFp32;
+  const Dtype expected = result.dtype();
+  if (requires_conversion) {
+    x = program::Cast(tape, x, layer.plan.adapter_dtype, "lora input cast");
+  }
+  Tensor output = AdapterPath(layer, x, i);
+  if (requires_conversion) output = program::Cast(tape, output, expected, "lora output cast");
+  return program::Add(tape, result, output, "lora sum");
+}
+
+}  // namespace
+
+Tensor ApplyLinear(const Layer& layer, const Tensor& x, spec::Part part,
+                   program::Role output_role) {
+  const std::int32_t i = layer.frame.Find(part);
+  CHECK(i >= 0) << "the layer has no " << Name(part);
+  const std::int32_t bias = layer.frame.Find(part, true);
+  Tensor result = BaseLinear(layer, x, i, bias, output_role);
+  if (layer.frame.held(i).lora_rank == 0) return result;
+  if (layer.frame.held(i).quantized_4bit) return LoraLinear4bit(layer, x, std::move(result), i);
+  return LoraLinear(layer, x, std::move(result), i);
+}
+
+}  // namespace trainfit::frameworks::huggingface

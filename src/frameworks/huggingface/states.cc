@@ -1,0 +1,225 @@
+#include "frameworks/huggingface/states.h"
+
+#include <algorithm>
+#include <array>
+
+#include "frameworks/huggingface/quantization.h"
+
+namespace trainfit::frameworks::huggingface {
+namespace {
+
+using program::Place;
+using program::Role;
+using program::Slot;
+using program::Tape;
+using spec::Dtype;
+using spec::Optimizer;
+
+// bitsandbytes/optim/optimizer.py: min_8bit_size, blocks of 256; paged when n >= 1e5.
+constexpr std::int64_t kMin8bitSize = 4096;
+constexpr std::int64_t kOptimizerBlock = 256;
+
+// What one tensor's optimizer states occupy: up to kStatesPerTensor allocations.
+struct StateBytes {
+  std::array<Bytes, 4> bytes;
+  int count = 0;
+  void Add(Bytes b) { bytes[static_cast<std::size_t>(count++)] = b; }
+};
+
+Bytes SizeOf(std::int64_t elements, Dtype dtype) {
+  return Bytes(elements * spec::ElementBytes(dtype));
+}
+
+StateBytes EightBitStates(const Trained& t, const plan::Plan& plan) {
+  StateBytes states;
+  const bool is_32bit = t.elements < kMin8bitSize ||
+                        (t.is_embedding && plan.facts.Is(plan::Fact::kEmbedding32bitStates));
+  for (int moment = 0; moment < 2; ++moment) {
+    states.Add(is_32bit ? SizeOf(t.elements, Dtype::kFp32) : Bytes(t.elements));
+  }
+  if (is_32bit) return states;
+  for (int moment = 0; moment < 2; ++moment) {
+    states.Add(Bytes(4 * CeilDiv(t.elements, kOptimizerBlock)));
+  }
+  return states;
+}
+
+StateBytes AdafactorStates(const Trained& t) {
+  StateBytes states;
+  if (t.rows > 1 && t.cols > 1) {  // factored second moment: one vector a side
+    states.Add(SizeOf(t.rows, Dtype::kFp32));
+    states.Add(SizeOf(t.cols, Dtype::kFp32));
+  } else {
+    states.Add(SizeOf(t.elements, Dtype::kFp32));
+  }
+  return states;
+}
+
+StateBytes StatesOf(const Trained& t, const plan::Plan& plan) {
+  StateBytes states;
+  switch (plan.optimizer) {
+    case Optimizer::kAdamW:
+    case Optimizer::kPagedAdamW:
+      states.Add(SizeOf(t.elements, t.dtype));  // zeros_like the parameter
+      states.Add(SizeOf(t.elements, t.dtype));
+      // The step counter lies on the GPU for the fused kernel alone (torch/optim/adam.py).
+      if (plan.optimizer_loop == spec::OptimizerLoop::kFused) states.Add(Bytes(4));
+      return states;
+    case Optimizer::kAdamW8bit:
+    case Optimizer::kPagedAdamW8bit:
+      return EightBitStates(t, plan);
+    case Optimizer::kAdafactor:
+      return AdafactorStates(t);
+    case Optimizer::kLion:
+    case Optimizer::kSgdMomentum:
+      states.Add(SizeOf(t.elements, t.dtype));
+      return states;
+    case Optimizer::kSgd:
+      return states;
+  }
+  return states;
+}
+
+const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
+  tape.Cut();
+  return tape.Finish(store).front();
+}
+
+void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::Plan& plan) {
+  const spec::TensorSpec& tensor = frame.tensor(i);
+  const std::int64_t elements = tensor.Elements();
+  const QuantizedSize size = FourBitSize(elements, plan.double_quantization);
+  const program::Tensor full =
+      tape.NewBytes(SizeOf(elements, plan.compute_dtype), Role::kTemporary, "weight to quantize");
+  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Name(tensor.part).data());
+  std::int32_t state = 0;
+  for (const Bytes bytes : {size.absmax, kCodeTable, size.nested_absmax}) {
+    if (bytes.value() == 0) continue;
+    tape.AllocSlot(frame.StateSlot(i, state++), bytes, Role::kQuantizationState, "absmax");
+  }
+  if (plan.double_quantization) {
+    tape.AllocSlot(frame.StateSlot(i, state++), kNestedCode, Role::kQuantizationState, "code");
+    tape.AllocSlot(frame.StateSlot(i, state++), kOffset, Role::kQuantizationState, "offset");
+  }
+}
+
+}  // namespace
+
+std::vector<Trained> TrainedTensors(const Frame& frame) {
+  std::vector<Trained> trained;
+  for (std::int32_t i = 0; i < frame.size(); ++i) {
+    const spec::TensorSpec& tensor = frame.tensor(i);
+    const auto add = [&](std::int32_t number, const program::Leaf& leaf) {
+      trained.push_back({number, leaf.shape.rows * leaf.shape.cols, leaf.shape.rows,
+                         leaf.shape.cols, leaf.dtype,
+                         tensor.part == spec::Part::kTokenEmbedding ||
+                             tensor.part == spec::Part::kPositionEmbedding,
+                         leaf.label});
+    };
+    if (frame.held(i).trainable) add(i, frame.WeightLeaf(i));
+    if (frame.held(i).lora_rank > 0) {
+      add(Frame::AdapterNumber(i, false), frame.AdapterLeaf(i, false));
+      add(Frame::AdapterNumber(i, true), frame.AdapterLeaf(i, true));
+    }
+  }
+  return trained;
+}
+
+const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
+                                   program::SegmentStore& store) {
+  Tape tape;
+  for (std::int32_t i = 0; i < frame.size(); ++i) {
+    if (frame.held(i).quantized_4bit) {
+      LoadQuantized(tape, frame, i, plan);
+      continue;
+    }
+    tape.AllocSlot(frame.WeightSlot(i), SizeOf(frame.tensor(i).Elements(), frame.held(i).dtype),
+                   Role::kWeights, Name(frame.tensor(i).part).data());
+  }
+  return Finish(tape, store);
+}
+
+const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore& store) {
+  Tape tape;
+  for (std::int32_t i = 0; i < frame.size(); ++i) {
+    if (frame.held(i).lora_rank == 0) continue;
+    for (const bool is_b : {false, true}) {
+      const program::Leaf leaf = frame.AdapterLeaf(i, is_b);
+      tape.AllocSlot(leaf.weight, SizeOf(leaf.shape.rows * leaf.shape.cols, leaf.dtype),
+                     Role::kAdapterWeights, leaf.label);
+    }
+  }
+  return Finish(tape, store);
+}
+
+const program::Segment* RecordStates(const Frame& frame, const plan::Plan& plan,
+                                     program::SegmentStore& store) {
+  Tape tape;
+  for (const Trained& t : TrainedTensors(frame)) {
+    const StateBytes states = StatesOf(t, plan);
+    for (int i = 0; i < states.count; ++i) {
+      tape.AllocSlot(frame.StateSlot(t.number, i), states.bytes[static_cast<std::size_t>(i)],
+                     Role::kOptimizerState, t.label);
+    }
+  }
+  return Finish(tape, store);
+}
+
+const program::Segment* RecordForeachTemporaries(const Frame& frame, const plan::Plan& plan,
+                                                 program::SegmentStore& store, bool allocate) {
+  // torch/optim/adam.py _multi_tensor_adam: exp_avg_sq_sqrt of all tensors at once.
+  constexpr std::int32_t kFirstTemporary = 4;
+  const bool is_foreach =
+      plan.optimizer == Optimizer::kAdamW && plan.optimizer_loop == spec::OptimizerLoop::kForeach;
+  Tape tape;
+  if (is_foreach) {
+    const auto copies =
+        static_cast<std::int32_t>(plan.facts.Value(plan::Fact::kForeachTemporaries));
+    for (std::int32_t copy = 0; copy < copies; ++copy) {
+      for (const Trained& t : TrainedTensors(frame)) {
+        const Slot slot = frame.StateSlot(t.number, kFirstTemporary + copy);
+        const Bytes bytes = SizeOf(t.elements, t.dtype);
+        if (allocate) {
+          tape.AllocSlot(slot, bytes, Role::kTemporary, "foreach AdamW");
+        } else {
+          tape.FreeSlot(slot, bytes, Role::kTemporary, "foreach AdamW");
+        }
+      }
+    }
+  }
+  return Finish(tape, store);
+}
+
+const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
+                                     program::SegmentStore& store) {
+  Tape tape;
+  for (const Trained& t : TrainedTensors(frame)) {
+    const Bytes bytes = SizeOf(t.elements, t.dtype);
+    program::Tensor first;
+    program::Tensor second;
+    const bool is_loop =
+        plan.optimizer == Optimizer::kAdamW && plan.optimizer_loop == spec::OptimizerLoop::kForLoop;
+    if (is_loop) first = tape.NewBytes(bytes, Role::kTemporary, "AdamW denominator");
+    if (plan.optimizer == Optimizer::kAdafactor) {
+      // transformers/optimization.py Adafactor.step: update = grad² + eps, then rebuilt, in fp32.
+      first = tape.NewBytes(SizeOf(t.elements, Dtype::kFp32), Role::kTemporary, "Adafactor update");
+      second =
+          tape.NewBytes(SizeOf(t.elements, Dtype::kFp32), Role::kTemporary, "Adafactor update");
+    }
+    // Fused Adam reads p, g, m, v and writes p, m, v.
+    constexpr std::int64_t kFusedAdamPasses = 7;
+    tape.Run(program::KernelClass::kOptimizer, t.label, Flops(), kFusedAdamPasses * bytes);
+  }
+  return Finish(tape, store);
+}
+
+const program::Segment* RecordZeroGrad(const Frame& frame, program::SegmentStore& store) {
+  Tape tape;
+  for (const Trained& t : TrainedTensors(frame)) {
+    tape.FreeSlot(frame.GradientSlot(t.number), SizeOf(t.elements, t.dtype), Role::kGradients,
+                  t.label);
+  }
+  return Finish(tape, store);
+}
+
+}  // namespace trainfit::frameworks::huggingface

@@ -1,0 +1,41 @@
+// What is held per parameter: weights as loaded, adapters, gradients, optimizer states.
+#pragma once
+
+#include <vector>
+
+#include "frameworks/huggingface/layer.h"
+#include "program/segment.h"
+
+namespace trainfit::frameworks::huggingface {
+
+// One tensor that trains.
+struct Trained {
+  std::int32_t number = 0;  // for Frame::GradientSlot and StateSlot
+  std::int64_t elements = 0;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  spec::Dtype dtype = spec::Dtype::kFp32;
+  bool is_embedding = false;
+  const char* label = "";
+};
+std::vector<Trained> TrainedTensors(const Frame& frame);
+
+// Base weights as they lie on the GPU after loading. 4-bit weights pass through a full-precision
+// copy of one matrix at a time.
+const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
+                                   program::SegmentStore& store);
+// LoRA adapters, created when PEFT wraps the model.
+const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore& store);
+// Optimizer states, created in the first step.
+const program::Segment* RecordStates(const Frame& frame, const plan::Plan& plan,
+                                     program::SegmentStore& store);
+// Parameter-sized temporaries of one optimizer step, allocated (`allocate`) or freed.
+const program::Segment* RecordForeachTemporaries(const Frame& frame, const plan::Plan& plan,
+                                                 program::SegmentStore& store, bool allocate);
+// The update of each tensor in turn: kernels, and temporaries of one tensor's size.
+const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
+                                     program::SegmentStore& store);
+// zero_grad(set_to_none=True)
+const program::Segment* RecordZeroGrad(const Frame& frame, program::SegmentStore& store);
+
+}  // namespace trainfit::frameworks::huggingface

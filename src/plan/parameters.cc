@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <string_view>
+
+#include "plan/plan.h"
+
+namespace trainfit::plan {
+namespace {
+
+using spec::Part;
+using spec::TensorSpec;
+
+// Name of the module that owns a tensor: "self_attn.q_proj" of "self_attn.q_proj.weight".
+std::string_view ModuleOf(const TensorSpec& tensor) {
+  const std::string_view name = tensor.name;
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(0, dot);
+}
+
+bool IsHeadOrEmbedding(const TensorSpec& tensor) {
+  return tensor.part == Part::kHead || tensor.part == Part::kTokenEmbedding;
+}
+
+// PEFT's rule (tuners/tuners_utils.py, check_target_module_exists): equal, or ends in ".target".
+// "all-linear" takes every linear module but the output head.
+bool IsTarget(const TensorSpec& tensor, const std::vector<std::string>& targets) {
+  if (tensor.is_bias || !tensor.is_linear) return false;
+  const std::string_view module = ModuleOf(tensor);
+  return std::any_of(targets.begin(), targets.end(), [&](const std::string& target) {
+    if (target == "all-linear") return !IsHeadOrEmbedding(tensor) && tensor.part != Part::kRouter;
+    if (!module.ends_with(target)) return false;
+    return module.size() == target.size() || module[module.size() - target.size() - 1] == '.';
+  });
+}
+
+template <typename Visit>
+void ForEachTensor(const spec::ModelSpec& model, Visit visit) {
+  for (const spec::Stack& stack : model.stacks) {
+    for (const TensorSpec& tensor : stack.before) visit(tensor, std::int64_t{1});
+    for (const spec::LayerRun& run : stack.runs) {
+      for (const TensorSpec& tensor : stack.kinds[static_cast<std::size_t>(run.kind)].tensors) {
+        visit(tensor, run.count);
+      }
+    }
+    for (const TensorSpec& tensor : stack.after) visit(tensor, std::int64_t{1});
+  }
+}
+
+}  // namespace
+
+ParameterPlan HoldParameter(const Plan& plan, const TensorSpec& tensor) {
+  ParameterPlan held;
+  held.dtype = plan.weight_dtype;
+  if (plan.method == spec::Method::kFull) {
+    held.trainable = tensor.trainable;
+    return held;
+  }
+  if (IsTarget(tensor, plan.lora.targets)) held.lora_rank = plan.lora.rank;
+  if (plan.method == spec::Method::kLora) return held;
+  // transformers/integrations/bitsandbytes.py replaces every nn.Linear but the output head.
+  held.quantized_4bit = tensor.is_linear && !tensor.is_bias && !IsHeadOrEmbedding(tensor);
+  if (held.quantized_4bit) {
+    held.dtype = spec::Dtype::kUint8;
+  } else if (plan.kbit_preparation) {
+    held.dtype = spec::Dtype::kFp32;  // peft/utils/other.py prepare_model_for_kbit_training
+  }
+  return held;
+}
+
+std::int64_t AdapterParameterCount(const Plan& plan) {
+  std::int64_t count = 0;
+  ForEachTensor(*plan.model, [&](const TensorSpec& tensor, std::int64_t layers) {
+    const ParameterPlan held = HoldParameter(plan, tensor);
+    if (held.lora_rank == 0) return;
+    count += held.lora_rank * (tensor.shape[0] + tensor.shape[1]) * tensor.copies * layers;
+  });
+  return count;
+}
+
+std::int64_t TrainableParameterCount(const Plan& plan) {
+  std::int64_t count = AdapterParameterCount(plan);
+  ForEachTensor(*plan.model, [&](const TensorSpec& tensor, std::int64_t layers) {
+    if (HoldParameter(plan, tensor).trainable) count += tensor.Elements() * layers;
+  });
+  return count;
+}
+
+}  // namespace trainfit::plan

@@ -1,0 +1,324 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "plan/plan.h"
+
+namespace trainfit::plan {
+namespace {
+
+using spec::Dtype;
+using spec::Method;
+using spec::Precision;
+using spec::Sharding;
+
+constexpr std::int64_t kMaxMicroBatch = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxSequence = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxAccumulation = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxTokens = std::int64_t{1} << 31;
+// One exbibyte for one step's activations: far more than any machine, far less than int64 holds.
+constexpr double kMaxStepBytes = 1152921504606846976.0;
+
+// Defaults that no framework sets: a question needs some batch, length and rank to be answered.
+constexpr std::int64_t kDefaultMicroBatch = 1;
+constexpr std::int64_t kDefaultSequence = 2048;
+constexpr std::int64_t kDefaultLoraRank = 16;
+
+class Resolver {
+ public:
+  Resolver(const spec::Recipe& recipe, std::shared_ptr<const spec::ModelSpec> model,
+           const spec::Machine& machine, const FactTable& facts)
+      : recipe_(recipe), machine_(machine) {
+    plan_.model = std::move(model);
+    plan_.facts = facts;
+  }
+
+  Expected<Plan> Run() {
+    CheckModel();
+    Sizes();
+    MethodAndPrecision();
+    Training();
+    Spread();
+    CheckCombination();
+    CheckMagnitude();
+    if (!errors_.empty()) return Fail(std::move(errors_));
+    return std::move(plan_);
+  }
+
+ private:
+  void Assume(std::string what, std::string value, Basis basis, std::string source) {
+    plan_.assumptions.push_back({std::move(what), std::move(value), basis, std::move(source)});
+  }
+
+  // The user's value, or that of the fact row, which is then an assumption.
+  template <typename T>
+  T Choose(const std::optional<T>& given, Fact fact) {
+    if (given.has_value()) return *given;
+    const FactRow& row = plan_.facts.Row(fact);
+    const auto value = static_cast<T>(row.value);
+    Assume(row.what, Word(value), row.basis, row.source);
+    return value;
+  }
+  template <typename T>
+  static std::string Word(T value) {
+    if constexpr (std::is_same_v<T, bool>)
+      return value ? "on" : "off";
+    else
+      return std::string(Name(value));
+  }
+
+  std::int64_t Size(const std::optional<std::int64_t>& given, std::int64_t fallback,
+                    std::int64_t max, const char* what) {
+    const std::int64_t value = given.value_or(fallback);
+    if (!given.has_value()) {
+      Assume(what, std::to_string(value), Basis::kAssumed, "nothing was said");
+    }
+    if (value >= 1 && value <= max) return value;
+    errors_.push_back(
+        Error("size-out-of-range",
+              fmt::format("{} is {}; it must be between 1 and {}", what, value, max)));
+    return 1;
+  }
+
+  void CheckModel() {
+    if (plan_.model->not_simulated.empty()) return;
+    errors_.push_back(
+        Error("not-simulated", fmt::format("{} cannot be simulated yet: {}", plan_.model->id,
+                                           plan_.model->not_simulated)));
+  }
+
+  void Sizes() {
+    plan_.micro_batch =
+        Size(recipe_.micro_batch, kDefaultMicroBatch, kMaxMicroBatch, "micro-batch");
+    plan_.sequence_length =
+        Size(recipe_.sequence_length, kDefaultSequence, kMaxSequence, "sequence length");
+    plan_.gradient_accumulation = recipe_.gradient_accumulation.value_or(1);
+    if (plan_.gradient_accumulation < 1 || plan_.gradient_accumulation > kMaxAccumulation) {
+      errors_.push_back(
+          Error("size-out-of-range",
+                fmt::format("gradient accumulation is {}; it must be between 1 and {}",
+                            plan_.gradient_accumulation, kMaxAccumulation)));
+    }
+    if (errors_.empty() && plan_.TokensPerMicroBatch() > kMaxTokens) {
+      errors_.push_back(Error("size-out-of-range",
+                              fmt::format("micro-batch {} × length {} is {} tokens on one GPU; at "
+                                          "most {} make sense",
+                                          plan_.micro_batch, plan_.sequence_length,
+                                          plan_.TokensPerMicroBatch(), kMaxTokens)));
+    }
+    CheckPositions();
+  }
+
+  void CheckPositions() {
+    const std::int64_t positions = plan_.model->max_positions;
+    if (positions <= 0 || plan_.sequence_length <= positions) return;
+    const std::string message = fmt::format("length {} is beyond the {} positions of {}",
+                                            plan_.sequence_length, positions, plan_.model->id);
+    if (plan_.model->Text().positions == spec::Positions::kLearned) {
+      errors_.push_back(Error("too-long", message + "; its position table ends there",
+                              fmt::format("--seq-len {}", positions)));
+      return;
+    }
+    Diagnostic warning =
+        Error("too-long", message + "; memory is right, the model was not trained there");
+    warning.severity = Severity::kWarning;
+    plan_.warnings.push_back(std::move(warning));
+  }
+
+  void MethodAndPrecision() {
+    plan_.method = recipe_.method;
+    if (recipe_.precision.has_value()) {
+      plan_.precision = *recipe_.precision;
+    } else if (machine_.gpu.supports_bf16) {
+      plan_.precision = Precision::kBf16Mixed;
+      Assume("precision", "bf16 (mixed, autocast)", Basis::kSource,
+             "trl/trainer/base_config.py: bf16 defaults to True");
+    } else {
+      plan_.precision = Precision::kFp16Mixed;
+      Assume("precision", "fp16 (mixed, autocast)", Basis::kDerived,
+             machine_.gpu.name + " has no bf16");
+    }
+    ComputeTypes();
+    WeightTypes();
+    if (plan_.method != Method::kFull) Adapters();
+  }
+
+  void ComputeTypes() {
+    switch (plan_.precision) {
+      case Precision::kFp32:
+        plan_.compute_dtype = Dtype::kFp32;
+        break;
+      case Precision::kBf16Mixed:
+      case Precision::kBf16Pure:
+        plan_.compute_dtype = Dtype::kBf16;
+        break;
+      case Precision::kFp16Mixed:
+      case Precision::kFp16Pure:
+        plan_.compute_dtype = Dtype::kFp16;
+        break;
+    }
+    const bool is_mixed =
+        plan_.precision == Precision::kBf16Mixed || plan_.precision == Precision::kFp16Mixed;
+    plan_.autocast = is_mixed && plan_.facts.Is(Fact::kAutocast);
+    if (plan_.compute_dtype == Dtype::kBf16 && !machine_.gpu.supports_bf16) {
+      errors_.push_back(Error(
+          "no-bf16",
+          fmt::format("{} has no bf16: precision {} cannot run on it", machine_.gpu.name,
+                      Name(plan_.precision)),
+          plan_.precision == Precision::kBf16Mixed ? "--precision fp16" : "--precision fp16-pure"));
+    }
+  }
+
+  void WeightTypes() {
+    const bool is_pure =
+        plan_.precision == Precision::kBf16Pure || plan_.precision == Precision::kFp16Pure;
+    if (plan_.method == Method::kFull) {
+      if (recipe_.load_dtype.has_value()) {
+        plan_.weight_dtype = *recipe_.load_dtype;
+      } else {
+        plan_.weight_dtype = is_pure ? plan_.compute_dtype : Dtype::kFp32;
+      }
+      return;
+    }
+    if (recipe_.load_dtype.has_value()) {
+      plan_.weight_dtype = *recipe_.load_dtype;
+      return;
+    }
+    plan_.weight_dtype = plan_.compute_dtype;
+    Assume("frozen weights", std::string(Name(plan_.weight_dtype)), Basis::kAssumed,
+           "as most recipes load them; trl's own default is fp32 (trl/trainer/utils.py, "
+           "create_model_from_path)");
+  }
+
+  void Adapters() {
+    plan_.lora = recipe_.lora.value_or(spec::LoraRecipe{});
+    if (!recipe_.lora.has_value()) {
+      plan_.lora.rank = kDefaultLoraRank;
+      Assume("adapters", fmt::format("LoRA r={} on all linear layers", kDefaultLoraRank),
+             Basis::kAssumed, "nothing was said");
+    }
+    if (plan_.lora.rank < 1 || plan_.lora.rank > plan_.model->Text().hidden) {
+      errors_.push_back(
+          Error("size-out-of-range",
+                fmt::format("LoRA rank is {}; it must be between 1 and the hidden size {}",
+                            plan_.lora.rank, plan_.model->Text().hidden)));
+      return;
+    }
+    const bool is_qlora = plan_.method == Method::kQlora;
+    plan_.double_quantization = recipe_.double_quantization.value_or(true);
+    plan_.kbit_preparation =
+        is_qlora && recipe_.kbit_preparation.value_or(plan_.facts.Is(Fact::kKbitPreparation));
+    if (recipe_.adapter_dtype.has_value()) {
+      plan_.adapter_dtype = *recipe_.adapter_dtype;
+    } else {
+      const bool is_fp32 = is_qlora ? !plan_.facts.Is(Fact::kQloraAdapterBf16)
+                                    : plan_.facts.Is(Fact::kAdapterDtypeFp32);
+      plan_.adapter_dtype = is_fp32 ? Dtype::kFp32 : plan_.compute_dtype;
+    }
+    if (AdapterParameterCount(plan_) == 0) {
+      errors_.push_back(
+          Error("no-lora-target",
+                fmt::format("none of the LoRA targets ({}) is a linear layer of {}",
+                            fmt::format("{}", Join(plan_.lora.targets)), plan_.model->id),
+                "--lora-targets all-linear"));
+    }
+  }
+
+  static std::string Join(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  }
+
+  void Training() {
+    if (recipe_.optimizer.has_value()) {
+      plan_.optimizer = *recipe_.optimizer;
+    } else {
+      Assume("optimizer", "AdamW", Basis::kSource, "transformers/training_args.py: optim");
+    }
+    plan_.optimizer_loop = Choose(recipe_.optimizer_loop, Fact::kOptimizerLoopDefault);
+    plan_.checkpointing = Choose(recipe_.checkpointing, Fact::kCheckpointingDefault);
+    plan_.attention = Choose(recipe_.attention, Fact::kAttentionDefault);
+    plan_.loss = Choose(recipe_.loss, Fact::kLossKernelDefault);
+    plan_.liger_kernels = recipe_.liger_kernels.value_or(false);
+    plan_.padding_free = recipe_.padding_free.value_or(!plan_.facts.Is(Fact::kPaddingMask));
+  }
+
+  void Spread() {
+    const std::int64_t gpus = machine_.Gpus();
+    plan_.parallel.data = gpus;
+    if (recipe_.sharding.has_value()) {
+      plan_.parallel.sharding = *recipe_.sharding;
+      if (gpus > 1 && *recipe_.sharding == Sharding::kNone)
+        plan_.parallel.sharding = Sharding::kDdp;
+    } else if (gpus > 1) {
+      plan_.parallel.sharding = Sharding::kFsdp2;
+      Assume("sharding", "fsdp2 (weights, gradients and optimizer states spread over all GPUs)",
+             Basis::kAssumed, "nothing was said; --sharding ddp keeps a full copy on each GPU");
+    }
+  }
+
+  void CheckCombination() {
+    const bool is_8bit = plan_.optimizer == spec::Optimizer::kAdamW8bit ||
+                         plan_.optimizer == spec::Optimizer::kPagedAdamW8bit;
+    if (is_8bit && recipe_.optimizer_loop.has_value()) {
+      errors_.push_back(Error(
+          "contradiction", fmt::format("optimizer {} has its own kernels: --optimizer-loop {} does "
+                                       "not apply to it",
+                                       Name(plan_.optimizer), Name(*recipe_.optimizer_loop))));
+    }
+    if (recipe_.method == Method::kFull && recipe_.lora.has_value()) {
+      errors_.push_back(Error("contradiction",
+                              "LoRA options were given, but the method is full fine-tuning",
+                              "--method lora"));
+    }
+    const bool is_half = plan_.weight_dtype != Dtype::kFp32;
+    if (plan_.method == Method::kFull && plan_.precision == Precision::kFp16Mixed && is_half) {
+      errors_.push_back(Error("contradiction",
+                              "fp16 mixed precision scales the loss and needs fp32 weights; "
+                              "weights in fp16 cannot be unscaled (torch GradScaler refuses)",
+                              "--precision fp16-pure"));
+    }
+  }
+
+  // A bound in floating point, so that the integer arithmetic after it cannot overflow.
+  void CheckMagnitude() {
+    if (!errors_.empty()) return;
+    const spec::Stack& text = plan_.model->Text();
+    const auto tokens = static_cast<double>(plan_.TokensPerMicroBatch());
+    double widest = static_cast<double>(std::max(plan_.model->vocab, text.hidden));
+    double heads = 1;
+    for (const spec::LayerKind& kind : text.kinds) {
+      widest = std::max(widest, static_cast<double>(kind.mlp.intermediate));
+      heads = std::max(heads, static_cast<double>(kind.attention.heads));
+    }
+    const double layers = static_cast<double>(text.Layers()) + 2;
+    constexpr double kTensorsPerLayer = 100;
+    double bytes = tokens * widest * layers * kTensorsPerLayer * 4;
+    if (plan_.attention == spec::AttentionImplementation::kEager) {
+      bytes += tokens * static_cast<double>(plan_.sequence_length) * heads * layers * 40;
+    }
+    if (bytes < kMaxStepBytes) return;
+    errors_.push_back(Error(
+        "too-large",
+        fmt::format("micro-batch {} × length {} would need about {:.0e} bytes of activations: no "
+                    "machine has that",
+                    plan_.micro_batch, plan_.sequence_length, bytes)));
+  }
+
+  const spec::Recipe& recipe_;
+  const spec::Machine& machine_;
+  Plan plan_;
+  Diagnostics errors_;
+};
+
+}  // namespace
+
+Expected<Plan> ResolvePlan(const spec::Recipe& recipe, std::shared_ptr<const spec::ModelSpec> model,
+                           const spec::Machine& machine, const FactTable& facts) {
+  return Resolver(recipe, std::move(model), machine, facts).Run();
+}
+
+}  // namespace trainfit::plan

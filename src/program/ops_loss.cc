@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <bit>
+
+#include "program/ops.h"
+
+namespace trainfit::program {
+namespace {
+
+using spec::Dtype;
+
+// embedding_dense_backward: a dense gradient of the whole table, plus sorted indices.
+void EmbeddingBackward(BackwardContext& c) {
+  if (!c.Wants(0)) return;
+  Tape& tape = c.tape();
+  const std::int64_t tokens = c.gradient().rows();
+  Tensor table = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
+  const Tensor sorted = tape.New({tokens, 2}, Dtype::kInt64, Role::kTemporary, c.label());
+  tape.Run(KernelClass::kEmbedding, c.label(), Flops(), table.bytes() + c.gradient().bytes());
+  c.Give(0, std::move(table));
+}
+
+// nll_loss_backward fills a tensor of the logits' size, log_softmax_backward makes another one.
+void CrossEntropyBackward(BackwardContext& c) {
+  Tape& tape = c.tape();
+  const Shape logits = c.InputShape(0);
+  const Tensor nll = tape.New(logits, c.saved(0).dtype(), Role::kLogits, "nll_loss gradient");
+  Tensor gradient = tape.New(logits, c.InputDtype(0), Role::kLogits, "log_softmax gradient");
+  tape.Run(KernelClass::kElementwise, c.label(), Flops(), nll.bytes() + 3 * gradient.bytes());
+  c.Give(0, std::move(gradient));
+}
+
+void CrossEntropyInPlaceBackward(BackwardContext& c) {
+  c.tape().Run(KernelClass::kElementwise, c.label(), Flops(), 2 * c.saved(0).bytes());
+  c.Give(0, c.saved(0));
+}
+
+// Everything was computed in forward; backward only scales.
+void FusedLinearCrossEntropyBackward(BackwardContext& c) {
+  for (const int i : {0, 1}) {
+    if (c.Wants(i)) c.Give(i, c.saved(i));
+  }
+}
+
+// grad_hidden and grad_weight are fp32 zeros; one tile of logits and one slice of the weight in the
+// compute dtype live beside them; at the end both are cast to their tensors' dtypes.
+void ChunkedLogProbBackward(BackwardContext& c) {
+  Tape& tape = c.tape();
+  const Shape hidden = c.InputShape(0);
+  const Shape weight = c.InputShape(1);
+  const std::int64_t tile_tokens = c.number(0);
+  const std::int64_t tile_vocab = c.number(1);
+  const auto compute = static_cast<Dtype>(c.number(2));
+  Tensor grad_hidden;
+  Tensor grad_weight;
+  if (c.Wants(0)) grad_hidden = tape.New(hidden, Dtype::kFp32, Role::kActivations, c.label());
+  if (c.Wants(1)) grad_weight = tape.New(weight, Dtype::kFp32, Role::kGradients, c.label());
+  {
+    const Tensor tile =
+        tape.New({tile_tokens, tile_vocab}, compute, Role::kLogits, "tile of logits");
+    Tensor slice;
+    if (c.InputDtype(1) != compute) {
+      slice = tape.New({tile_vocab, weight.cols}, compute, Role::kWeightCasts, "slice of the head");
+    }
+    const double gemm = 2.0 * static_cast<double>(hidden.rows) * static_cast<double>(weight.rows) *
+                        static_cast<double>(hidden.cols);
+    tape.Run(KernelClass::kGemm, c.label(), Flops(gemm * (c.Wants(1) ? 3 : 2)),
+             Bytes(hidden.rows * weight.rows * 2), {tile_tokens, tile_vocab, hidden.cols});
+  }
+  if (c.Wants(0)) c.Give(0, Cast(tape, grad_hidden, c.InputDtype(0), c.label()));
+  if (c.Wants(1)) c.Give(1, Cast(tape, grad_weight, c.InputDtype(1), c.label()));
+}
+
+}  // namespace
+
+Tensor Embedding(Tape& tape, std::int64_t tokens, const Tensor& table, const char* label) {
+  Tensor out = tape.New({tokens, table.cols()}, table.dtype(), Role::kActivations, label);
+  tape.Run(KernelClass::kEmbedding, label, Flops(), 2 * out.bytes());
+  tape.Record(label, EmbeddingBackward, {table}, out);
+  return out;
+}
+
+Tensor CrossEntropy(Tape& tape, const Tensor& logits, const char* label) {
+  // log_softmax and nll_loss are on autocast's fp32 list.
+  const Tensor input = tape.autocast() != Dtype::kFp32
+                           ? Cast(tape, logits, Dtype::kFp32, label, Role::kLogits)
+                           : logits;
+  const Tensor log_probabilities =
+      tape.New({input.rows(), input.cols()}, input.dtype(), Role::kLogits, "log_softmax");
+  tape.Run(KernelClass::kReduction, label, Flops(), 2 * input.bytes());
+  Tensor loss = tape.New({1, 1}, input.dtype(), Role::kActivations, "loss");
+  tape.Record(label, CrossEntropyBackward, {input}, loss, {log_probabilities});
+  return loss;
+}
+
+Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label) {
+  Tensor loss = tape.New({logits.rows(), 1}, Dtype::kFp32, Role::kActivations, "loss");
+  tape.Run(KernelClass::kReduction, label, Flops(), 2 * logits.bytes());
+  tape.Record(label, CrossEntropyInPlaceBackward, {logits}, loss, {logits});
+  return loss;
+}
+
+Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& weight,
+                               const char* label) {
+  const std::int64_t tokens = hidden.rows();
+  const std::int64_t vocab = weight.rows();
+  // chunk_size = next power of two of ceil(N / ceil(V / h)): a chunk's logits are as big as the
+  // hidden states.
+  const std::int64_t increase = CeilDiv(vocab, hidden.cols());
+  const std::int64_t chunk = static_cast<std::int64_t>(
+      std::bit_ceil(static_cast<std::uint64_t>(CeilDiv(tokens, increase))));
+  const std::int64_t chunks = CeilDiv(tokens, chunk);
+  const std::int64_t rows = std::min(chunk, tokens);
+  const bool head_trains = tape.Wants(weight);
+  const Tensor w = tape.autocast() != Dtype::kFp32 && weight.dtype() == Dtype::kFp32
+                       ? Cast(tape, weight, tape.autocast(), label, Role::kWeightCasts)
+                       : weight;
+  Tensor grad_input = tape.New({tokens, hidden.cols()}, hidden.dtype(), Role::kActivations, label);
+  Tensor grad_weight;
+  if (head_trains) {
+    grad_weight = tape.New({vocab, hidden.cols()}, weight.dtype(), Role::kGradients, label);
+  }
+  Tensor loss = tape.New({tokens, 1}, Dtype::kFp32, Role::kActivations, "loss");
+  {
+    const double gemm = 2.0 * static_cast<double>(rows) * static_cast<double>(vocab) *
+                        static_cast<double>(hidden.cols());
+    const Tensor logits = tape.New({rows, vocab}, w.dtype(), Role::kLogits, "chunk of logits");
+    for (std::int64_t i = 0; i < std::min<std::int64_t>(chunks, 1); ++i) {
+      tape.Run(KernelClass::kGemm, label,
+               Flops(static_cast<double>(chunks) * gemm * (head_trains ? 3 : 2)),
+               chunks * logits.bytes(), {rows, vocab, hidden.cols()});
+    }
+    if (head_trains) {  // torch.mm into a fresh tensor, then .float(), per chunk
+      const Tensor product =
+          tape.New({vocab, hidden.cols()}, w.dtype(), Role::kTemporary, "head gradient of a chunk");
+      const Tensor upcast =
+          tape.New({vocab, hidden.cols()}, Dtype::kFp32, Role::kTemporary, "its fp32 copy");
+    }
+  }
+  tape.Record(label, FusedLinearCrossEntropyBackward, {hidden, weight}, loss,
+              {grad_input, grad_weight});
+  return loss;
+}
+
+Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight,
+                      std::int64_t tile_tokens, std::int64_t tile_vocab, const char* label) {
+  const std::int64_t tokens = hidden.rows();
+  const Dtype compute = tape.autocast() != Dtype::kFp32 ? tape.autocast() : hidden.dtype();
+  // Eight running statistics of one fp32 number a token; log_z and the targets stay.
+  constexpr int kStatistics = 8;
+  Tensor log_probabilities = tape.New({tokens, 1}, Dtype::kFp32, Role::kActivations, label);
+  const Tensor log_z = tape.New({tokens, 1}, Dtype::kFp32, Role::kActivations, label);
+  const Tensor targets = tape.New({tokens, 1}, Dtype::kInt64, Role::kActivations, label);
+  const std::int64_t rows = std::min(tokens, tile_tokens);
+  const std::int64_t cols = std::min(weight.rows(), tile_vocab);
+  {
+    const Tensor statistics =
+        tape.New({tokens, kStatistics}, Dtype::kFp32, Role::kTemporary, label);
+    const Tensor tile = tape.New({rows, cols}, compute, Role::kLogits, "tile of logits");
+    Tensor chunk;
+    if (hidden.dtype() != compute) {
+      chunk = tape.New({rows, hidden.cols()}, compute, Role::kTemporary, label);
+    }
+    Tensor slice;
+    if (weight.dtype() != compute) {
+      slice = tape.New({cols, weight.cols()}, compute, Role::kWeightCasts, "slice of the head");
+    }
+    tape.Run(KernelClass::kGemm, label,
+             Flops(2.0 * static_cast<double>(tokens) * static_cast<double>(weight.rows()) *
+                   static_cast<double>(hidden.cols())),
+             Bytes(2 * tokens * weight.rows()), {rows, cols, hidden.cols()});
+  }
+  tape.Record(label, ChunkedLogProbBackward, {hidden, weight}, log_probabilities,
+              {hidden, targets, log_z}, {rows, cols, static_cast<std::int64_t>(compute)});
+  return log_probabilities;
+}
+
+}  // namespace trainfit::program
