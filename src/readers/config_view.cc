@@ -48,6 +48,11 @@ ConfigView::Found ConfigView::Search(Keys keys) const {
 
 const Node* ConfigView::Find(Keys keys) const { return Search(keys).value; }
 
+bool ConfigView::IsNull(std::string_view key) const {
+  const Node* node = object_ == nullptr ? nullptr : object_->Find(key);
+  return node != nullptr && node->kind == NodeKind::kNull;
+}
+
 std::int64_t ConfigView::Integer(const Found& found, std::int64_t min, std::int64_t max) const {
   return Take(config::GetInt(*object_, found.key, min, max), min, &complaints_->errors);
 }

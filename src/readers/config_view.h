@@ -44,6 +44,8 @@ class ConfigView {
   // The first of `keys` that is there and not null, or nullptr.
   const config::Node* Find(Keys keys) const;
   bool Has(std::string_view key) const { return Find({key}) != nullptr; }
+  // There, and null: for the few keys where that means something else than absent.
+  bool IsNull(std::string_view key) const;
 
   // A main size, 1 … `max`. Absent: `class_default` with a note where defaults are allowed and
   // there is one (> 0), otherwise an error that names the key.

@@ -23,11 +23,13 @@ std::string Joined(std::string_view a, std::string_view b) {
 
 // "hidden / heads" where the class has no number of its own.
 std::int64_t ReadHeadDim(const ConfigView& config, const ClassDefaults& defaults,
-                         const DecoderSizes& sizes) {
+                         const DecoderSizes& sizes, bool must_divide) {
   const std::int64_t stated = config.SizeOr(kHeadDimKeys, defaults.head_dim);
   if (stated > 0) return stated;
-  config.RequireMultiple(kHeadKeys, sizes.hidden, sizes.heads,
-                         "the width must be a multiple of the number of attention heads");
+  if (must_divide) {
+    config.RequireMultiple(kHeadKeys, sizes.hidden, sizes.heads,
+                           "the width must be a multiple of the number of attention heads");
+  }
   return sizes.hidden >= sizes.heads ? sizes.hidden / sizes.heads : 1;
 }
 
@@ -45,7 +47,7 @@ std::int64_t ReadRotaryDim(const ConfigView& config, std::int64_t head_dim) {
 }
 
 void AddHead(ReadContext& context, const DecoderPlan& plan, TensorList* list) {
-  const std::int64_t hidden = plan.sizes.hidden;
+  const std::int64_t width = plan.embedding_width > 0 ? plan.embedding_width : plan.sizes.hidden;
   const std::int64_t labels = context.root.CountOr({"num_labels"}, 0);
   const Node* names = context.root.Find({"id2label"});
   // PretrainedConfig: two labels unless id2label or num_labels says otherwise.
@@ -57,18 +59,17 @@ void AddHead(ReadContext& context, const DecoderPlan& plan, TensorList* list) {
     case HeadKind::kLanguageModel:
       context.spec.tied_head = IsTied(context, plan.tied_by_default);
       if (context.spec.tied_head) return;
-      list->Linear(Joined(context.head_prefix, plan.names.head),
-                   plan.embedding_width > 0 ? plan.embedding_width : hidden, plan.sizes.vocab,
+      list->Linear(Joined(context.head_prefix, plan.names.head), width, plan.sizes.vocab,
                    Part::kHead, plan.head_bias);
       return;
     case HeadKind::kSequenceClassifier:
-      list->Linear("score", hidden, rows, Part::kHead);
+      list->Linear("score", width, rows, Part::kHead);
       return;
     case HeadKind::kTokenClassifier:
-      list->Linear("score", hidden, rows, Part::kHead, true);
+      list->Linear("score", width, rows, Part::kHead, true);
       return;
     case HeadKind::kQuestionAnswering:
-      list->Linear("qa_outputs", hidden, 2, Part::kHead, true);
+      list->Linear("qa_outputs", width, 2, Part::kHead, true);
       return;
     case HeadKind::kNone:
       return;
@@ -89,31 +90,35 @@ const Keys kPositionKeys = {"max_position_embeddings", "n_positions",
                             "model_max_length",        "seq_length"};
 
 DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& defaults,
-                              std::int64_t default_ratio) {
+                              const SizeRules& rules) {
   DecoderSizes sizes;
   sizes.vocab = config.Size(kVocabKeys, defaults.vocab);
   sizes.hidden = config.Size(kHiddenKeys, defaults.hidden);
   sizes.layers = config.Size(kLayerKeys, defaults.layers, kMaxLayers);
-  sizes.heads = config.Size(kHeadKeys, defaults.heads);
-  sizes.kv_heads =
-      config.SizeOr(kKvHeadKeys, defaults.kv_heads > 0 ? defaults.kv_heads : sizes.heads);
-  sizes.head_dim = ReadHeadDim(config, defaults, sizes);
-  config.RequireMultiple(
-      kKvHeadKeys, sizes.heads, sizes.kv_heads,
-      "the number of attention heads must be a multiple of the number of key/value heads");
-  sizes.intermediate = default_ratio > 0
-                           ? config.SizeOr(kIntermediateKeys, default_ratio * sizes.hidden)
-                           : config.Size(kIntermediateKeys, defaults.intermediate);
+  if (rules.has_attention) {
+    sizes.heads = config.Size(kHeadKeys, defaults.heads);
+    sizes.kv_heads =
+        config.SizeOr(kKvHeadKeys, defaults.kv_heads > 0 ? defaults.kv_heads : sizes.heads);
+    sizes.head_dim = ReadHeadDim(config, defaults, sizes, rules.heads_divide);
+    config.RequireMultiple(
+        kKvHeadKeys, sizes.heads, sizes.kv_heads,
+        "the number of attention heads must be a multiple of the number of key/value heads");
+  }
+  if (rules.mlp_ratio > 0) {
+    sizes.intermediate = config.SizeOr(kIntermediateKeys, rules.mlp_ratio * sizes.hidden);
+  } else if (rules.has_mlp) {
+    sizes.intermediate = config.Size(kIntermediateKeys, defaults.intermediate);
+  }
   return sizes;
 }
 
-DecoderPlan PlanDecoder(ReadContext& context, std::int64_t default_ratio) {
+DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules) {
   ConfigView& config = context.text;
   const std::string type = config.TextOr({"model_type"}, context.spec.model_type);
   const ClassDefaults& defaults = DefaultsOf(type);
   config.SetClass(defaults.class_name);
   DecoderPlan plan;
-  plan.sizes = ReadDecoderSizes(config, defaults, default_ratio);
+  plan.sizes = ReadDecoderSizes(config, defaults, rules);
   plan.tied_by_default = defaults.tied;
   plan.dropout =
       config.NumberOr({"resid_pdrop", "hidden_dropout", "residual_dropout", "dropout"}, 0);
@@ -209,6 +214,9 @@ void FinishDecoder(ReadContext& context, DecoderPlan plan) {
   stack.final_norm = plan.has_final_norm ? layer.kind.norm : NormKind::kNone;
   TensorList before(&stack.before);
   before.Embedding(Joined(base, plan.names.token_embedding), rows, width, Part::kTokenEmbedding);
+  if (!plan.project_in.empty()) {
+    before.Linear(Joined(base, plan.project_in), width, hidden, Part::kProjector);
+  }
   if (!plan.position_embedding.empty()) {
     before.Embedding(Joined(base, plan.position_embedding), plan.position_rows, hidden,
                      Part::kPositionEmbedding);
@@ -222,6 +230,9 @@ void FinishDecoder(ReadContext& context, DecoderPlan plan) {
   if (plan.has_final_norm && layer.kind.norm_has_weight) {
     after.Norm(Joined(base, plan.names.final_norm), hidden, layer.kind.norm, layer.norm_bias,
                Part::kFinalNorm);
+  }
+  if (!plan.project_out.empty()) {
+    after.Linear(Joined(base, plan.project_out), hidden, width, Part::kProjector);
   }
   AddHead(context, plan, &after);
   context.spec.vocab = plan.sizes.vocab;

@@ -77,7 +77,9 @@ struct DecoderPlan {
   std::int64_t position_rows = 0;
   std::string_view embedding_norm;   // module; empty: none
   std::int64_t embedding_rows = 0;   // 0: vocab
-  std::int64_t embedding_width = 0;  // 0: hidden; else project_in and project_out (OPT-350m)
+  std::int64_t embedding_width = 0;  // 0: hidden
+  std::string_view project_in;       // modules between an embedding of another width and the layers
+  std::string_view project_out;
   bool has_final_norm = true;
   bool head_bias = false;
   bool tied_by_default = false;
@@ -88,14 +90,21 @@ struct DecoderPlan {
   void Vary(Key key, Make make);
 };
 
+// Where families differ in what their main sizes must be.
+struct SizeRules {
+  std::int64_t mlp_ratio = 0;  // a missing intermediate size is this × hidden; 0: it must be there
+  bool has_mlp = true;         // false: the intermediate size is not read (all layers are sparse)
+  bool has_attention = true;   // false: nor are heads (Mamba)
+  bool heads_divide = true;    // without a head_dim, heads must divide the width
+};
+
 // The main sizes of a decoder, checked: heads divide the width, KV heads divide the heads.
-// A missing intermediate size is `default_ratio` × hidden when that is given (> 0).
 DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& defaults,
-                              std::int64_t default_ratio = 0);
+                              const SizeRules& rules = {});
 
 // A plan with sizes, softmax attention, rotary positions, an MLP and what the usual keys say about
 // windows, dropout and activation. Families change what differs.
-DecoderPlan PlanDecoder(ReadContext& context, std::int64_t default_ratio = 0);
+DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules = {});
 
 // Attention window of each layer: `layer_types` where the file has it, else `window` in the layers
 // that `is_windowed` names.

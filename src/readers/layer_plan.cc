@@ -22,11 +22,15 @@ std::string Joined(std::string_view module, std::string_view leaf) {
 class LayerEmitter {
  public:
   LayerEmitter(const LayerPlan& plan, std::vector<spec::TensorSpec>* out)
-      : plan_(plan), attention_(plan.kind.attention), mlp_(plan.kind.mlp), list_(out) {}
+      : plan_(plan), attention_(plan.kind.attention), mlp_(plan.kind.mlp), out_(out), list_(out) {}
 
   void Emit(const NamedPart& part) {
     if (EmitProjection(part) || EmitLatent(part) || EmitCross(part)) return;
     if (EmitMlp(part) || EmitExperts(part)) return;
+    if (part.part == Part::kMixer) {
+      out_->insert(out_->end(), plan_.mixer.begin(), plan_.mixer.end());
+      return;
+    }
     EmitNorm(part);
   }
 
@@ -71,6 +75,11 @@ class LayerEmitter {
       case Part::kSinks:
         if (softmax) list_.Parameter(part.name, {attention_.heads}, Part::kSinks);
         return true;
+      case Part::kRelativeBias:
+        if (plan_.relative_buckets > 0) {
+          list_.Embedding(part.name, plan_.relative_buckets, attention_.heads, part.part);
+        }
+        return true;
       default:
         return false;
     }
@@ -80,6 +89,11 @@ class LayerEmitter {
     if (!attention_.qk_norm) return;
     const std::int64_t heads =
         part.part == Part::kQueryNorm ? attention_.heads : attention_.kv_heads;
+    if (part.name.find("{e}") != std::string_view::npos) {  // one module a head (StableLM)
+      list_.Parameter(Joined(part.name, ".weight"), {attention_.head_dim}, part.part).copies =
+          heads;
+      return;
+    }
     if (plan_.qk_norm_per_head_weights) {
       list_.Parameter(Joined(part.name, ".weight"), {heads, attention_.head_dim}, part.part);
       return;
@@ -153,10 +167,11 @@ class LayerEmitter {
   }
 
   bool EmitMlp(const NamedPart& part) {
-    const bool dense = mlp_.kind == MlpKind::kGated || mlp_.kind == MlpKind::kPlain;
-    const bool gated = mlp_.kind == MlpKind::kGated;
+    const bool beside = plan_.dense_width > 0;
+    const bool gated = mlp_.kind == MlpKind::kGated || (beside && mlp_.expert_gated);
+    const bool dense = gated || mlp_.kind == MlpKind::kPlain || beside;
     const std::int64_t h = plan_.hidden;
-    const std::int64_t width = mlp_.intermediate;
+    const std::int64_t width = beside ? plan_.dense_width : mlp_.intermediate;
     switch (part.part) {
       case Part::kGate:
         if (gated) Projection(part, h, width, plan_.mlp_bias);
@@ -220,12 +235,17 @@ class LayerEmitter {
 
   void EmitExpert(const NamedPart& part) {
     if (part.part == Part::kExpertGate && !mlp_.expert_gated) return;
-    std::int64_t in = plan_.expert_input > 0 ? plan_.expert_input : plan_.hidden;
+    std::int64_t in = plan_.hidden;
     std::int64_t out = mlp_.intermediate;
     if (part.part == Part::kExpertGateUp) out *= 2;
     if (part.part == Part::kExpertDown) std::swap(in, out);
     if (!plan_.fused_experts) {
       list_.Linear(part.name, in, out, part.part, plan_.mlp_bias, mlp_.experts);
+      return;
+    }
+    if (plan_.flat_experts) {
+      list_.Parameter(part.name, {Product(mlp_.experts, mlp_.intermediate), plan_.hidden},
+                      part.part);
       return;
     }
     const auto first = plan_.expert_in_first ? in : out;
@@ -245,6 +265,7 @@ class LayerEmitter {
   const LayerPlan& plan_;
   const spec::Attention& attention_;
   const spec::Mlp& mlp_;
+  std::vector<spec::TensorSpec>* out_;
   TensorList list_;
 };
 

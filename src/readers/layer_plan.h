@@ -31,16 +31,19 @@ struct LayerPlan {
   bool key_bias = false;
   bool value_bias = false;
   bool output_bias = false;
-  bool mlp_bias = false;          // both sides of the MLP, or of every expert
-  bool norm_bias = false;         // LayerNorm with a bias
-  bool router_bias = false;       // a trained bias of the router's linear layer
-  bool latent_bias = false;       // MLA: of the down projections
-  bool conv1d = false;            // GPT-2's Conv1D stores [in, out]
-  bool fused_experts = false;     // experts are one 3-D parameter, no nn.Linear
-  bool expert_in_first = false;   // fused experts stored [experts, in, out]
-  std::int64_t cross_hidden = 0;  // width of what cross-attention reads; 0: hidden
-  std::int64_t router_rows = 0;   // 0: as many as experts (LongCat: zero experts too)
-  std::int64_t expert_input = 0;  // width that experts read; 0: hidden
+  bool mlp_bias = false;                // both sides of the MLP, or of every expert
+  bool norm_bias = false;               // LayerNorm with a bias
+  bool router_bias = false;             // a trained bias of the router's linear layer
+  bool latent_bias = false;             // MLA: of the down projections
+  bool conv1d = false;                  // GPT-2's Conv1D stores [in, out]
+  bool fused_experts = false;           // experts are one 3-D parameter, no nn.Linear
+  bool flat_experts = false;            // fused in two dimensions: [experts × width, hidden] (DBRX)
+  bool expert_in_first = false;         // fused experts stored [experts, in, out]
+  std::int64_t cross_hidden = 0;        // width of what cross-attention reads; 0: hidden
+  std::int64_t router_rows = 0;         // 0: as many as experts (LongCat: zero experts too)
+  std::int64_t dense_width = 0;         // a dense MLP beside the experts (LongCat); 0: none
+  std::int64_t relative_buckets = 0;    // rows of a relative position bias of this layer (T5)
+  std::vector<spec::TensorSpec> mixer;  // what stands where `parts` has kMixer
   spec::NormKind qk_norm_kind = spec::NormKind::kRms;
   bool qk_norm_per_head_weights = false;  // a weight for every head: [heads, head_dim]
 

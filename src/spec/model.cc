@@ -142,4 +142,26 @@ std::int64_t ActiveParameterCount(const ModelSpec& model) {
   return active;
 }
 
+std::string_view Name(Activation activation) {
+  switch (activation) {
+    case Activation::kSilu:
+      return "silu";
+    case Activation::kGelu:
+      return "gelu";
+    case Activation::kGeluTanh:
+      return "gelu_tanh";
+    case Activation::kGeluNew:
+      return "gelu_new";
+    case Activation::kQuickGelu:
+      return "quick_gelu";
+    case Activation::kRelu:
+      return "relu";
+    case Activation::kRelu2:
+      return "relu2";
+    case Activation::kOther:
+      return "activation";
+  }
+  return "activation";
+}
+
 }  // namespace trainfit::spec

@@ -30,9 +30,60 @@ void BuildOlmo(ReadContext& context);
 void BuildOlmo2(ReadContext& context);
 void BuildCohere(ReadContext& context);
 
+// gpt2_like.cc
+void BuildGpt2(ReadContext& context);
+void BuildGptBigCode(ReadContext& context);
+void BuildGptJ(ReadContext& context);
+void BuildCodeGen(ReadContext& context);
+void BuildGptNeo(ReadContext& context);
+void BuildQwen1(ReadContext& context);
+
+// neox_like.cc
+void BuildGptNeox(ReadContext& context);
+void BuildBloom(ReadContext& context);
+void BuildFalcon(ReadContext& context);
+void BuildMpt(ReadContext& context);
+void BuildOpt(ReadContext& context);
+void BuildPhi(ReadContext& context);
+void BuildNemotron(ReadContext& context);
+
+// fused_llama.cc
+void BuildChatGlm(ReadContext& context);
+void BuildInternLm2(ReadContext& context);
+void BuildBaichuan(ReadContext& context);
+
 // moe.cc
 void BuildMixtral(ReadContext& context);
+void BuildPhiMoe(ReadContext& context);
+void BuildMiniMaxM2(ReadContext& context);
+void BuildOlmoe(ReadContext& context);
 void BuildQwen2Moe(ReadContext& context);
 void BuildQwen3Moe(ReadContext& context);
+
+// moe_fused.cc
+void BuildGptOss(ReadContext& context);
+void BuildLlama4Text(ReadContext& context);
+void BuildDbrx(ReadContext& context);
+void BuildGraniteMoe(ReadContext& context);
+void BuildGrok1(ReadContext& context);
+
+// deepseek.cc
+void BuildDeepseek(ReadContext& context);
+void BuildGlm4Moe(ReadContext& context);
+void BuildDeepseekV2(ReadContext& context);
+void BuildDeepseekV3(ReadContext& context);
+void BuildLongcatFlash(ReadContext& context);
+
+// mamba.cc
+void BuildMamba(ReadContext& context);
+void BuildMamba2(ReadContext& context);
+void BuildJamba(ReadContext& context);
+void BuildNemotronH(ReadContext& context);
+
+// linear_attention.cc
+void BuildQwen3Next(ReadContext& context);
+void BuildQwen35Text(ReadContext& context);
+void BuildQwen35MoeText(ReadContext& context);
+void BuildRwkv(ReadContext& context);
 
 }  // namespace trainfit::readers

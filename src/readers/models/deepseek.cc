@@ -1,0 +1,233 @@
+// DeepSeek and its relatives: shared and routed experts, latent attention.
+#include <utility>
+
+#include "readers/models/builders.h"
+#include "readers/models/experts.h"
+#include "readers/models/llama_like.h"
+
+namespace trainfit::readers {
+namespace {
+
+using spec::AttentionKind;
+using spec::MlpKind;
+using spec::Part;
+
+// modeling_deepseek.py (v1) and modeling_glm4_moe.py: ordinary attention; the correction bias is
+// GLM's.
+constexpr NamedPart kDeepseekParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kKey, "self_attn.k_proj"},
+    {Part::kValue, "self_attn.v_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
+    {Part::kExpertUp, "mlp.experts.{e}.up_proj"},
+    {Part::kExpertDown, "mlp.experts.{e}.down_proj"},
+    {Part::kRouter, "mlp.gate"},
+    {Part::kSharedGate, "mlp.shared_experts.gate_proj"},
+    {Part::kSharedUp, "mlp.shared_experts.up_proj"},
+    {Part::kSharedDown, "mlp.shared_experts.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+constexpr NamedPart kGlm4MoeParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kKey, "self_attn.k_proj"},
+    {Part::kValue, "self_attn.v_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kQueryNorm, "self_attn.q_norm"},
+    {Part::kKeyNorm, "self_attn.k_norm"},
+    {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
+    {Part::kExpertUp, "mlp.experts.{e}.up_proj"},
+    {Part::kExpertDown, "mlp.experts.{e}.down_proj"},
+    {Part::kRouter, "mlp.gate"},
+    {Part::kOther, "mlp.gate.e_score_correction_bias"},
+    {Part::kSharedGate, "mlp.shared_experts.gate_proj"},
+    {Part::kSharedUp, "mlp.shared_experts.up_proj"},
+    {Part::kSharedDown, "mlp.shared_experts.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+
+// modeling_deepseek_v2.py, modeling_deepseek_v3.py.
+constexpr NamedPart kLatentDenseParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kQueryDown, "self_attn.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.kv_b_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kGate, "mlp.gate_proj"},
+    {Part::kUp, "mlp.up_proj"},
+    {Part::kDown, "mlp.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+constexpr NamedPart kLatentSparseParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kQueryDown, "self_attn.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.kv_b_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
+    {Part::kExpertUp, "mlp.experts.{e}.up_proj"},
+    {Part::kExpertDown, "mlp.experts.{e}.down_proj"},
+    {Part::kRouter, "mlp.gate"},
+    {Part::kSharedGate, "mlp.shared_experts.gate_proj"},
+    {Part::kSharedUp, "mlp.shared_experts.up_proj"},
+    {Part::kSharedDown, "mlp.shared_experts.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+// The same with the correction bias of V3.
+constexpr NamedPart kLatentCorrectedParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kQueryDown, "self_attn.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.kv_b_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
+    {Part::kExpertUp, "mlp.experts.{e}.up_proj"},
+    {Part::kExpertDown, "mlp.experts.{e}.down_proj"},
+    {Part::kRouter, "mlp.gate"},
+    {Part::kOther, "mlp.gate.e_score_correction_bias"},
+    {Part::kSharedGate, "mlp.shared_experts.gate_proj"},
+    {Part::kSharedUp, "mlp.shared_experts.up_proj"},
+    {Part::kSharedDown, "mlp.shared_experts.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+
+// modeling_longcat_flash.py: two attention blocks and two dense MLPs around one mixture.
+constexpr NamedPart kLongcatParts[] = {
+    {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
+    {Part::kExpertUp, "mlp.experts.{e}.up_proj"},
+    {Part::kExpertDown, "mlp.experts.{e}.down_proj"},
+    {Part::kOther, "mlp.router.e_score_correction_bias"},
+    {Part::kRouter, "mlp.router.classifier"},
+    {Part::kQuery, "self_attn.0.q_proj"},
+    {Part::kQueryDown, "self_attn.0.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.0.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.0.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.0.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.0.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.0.kv_b_proj"},
+    {Part::kOutput, "self_attn.0.o_proj"},
+    {Part::kQuery, "self_attn.1.q_proj"},
+    {Part::kQueryDown, "self_attn.1.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.1.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.1.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.1.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.1.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.1.kv_b_proj"},
+    {Part::kOutput, "self_attn.1.o_proj"},
+    {Part::kGate, "mlps.0.gate_proj"},
+    {Part::kUp, "mlps.0.up_proj"},
+    {Part::kDown, "mlps.0.down_proj"},
+    {Part::kGate, "mlps.1.gate_proj"},
+    {Part::kUp, "mlps.1.up_proj"},
+    {Part::kDown, "mlps.1.down_proj"},
+    {Part::kInputNorm, "input_layernorm.0"},
+    {Part::kInputNorm, "input_layernorm.1"},
+    {Part::kPreMlpNorm, "post_attention_layernorm.0"},
+    {Part::kPreMlpNorm, "post_attention_layernorm.1"},
+};
+
+// Widths of latent attention: head_dim and KV heads of such files mean nothing for shapes.
+void UseLatentAttention(const ConfigView& config, DecoderPlan* plan) {
+  spec::Attention& attention = plan->layer.kind.attention;
+  const std::int64_t rope = config.SizeOr({"qk_rope_head_dim"}, 64);
+  attention.kind = AttentionKind::kLatent;
+  attention.kv_heads = attention.heads;
+  attention.head_dim = config.SizeOr({"qk_nope_head_dim"}, 128) + rope;
+  attention.value_head_dim = config.SizeOr({"v_head_dim"}, 128);
+  attention.query_rank = config.IsNull("q_lora_rank") ? 0 : config.CountOr({"q_lora_rank"}, 1536);
+  attention.kv_rank = config.SizeOr({"kv_lora_rank"}, 512);
+  attention.rope_head_dim = rope;
+  attention.rotary_dim = rope;
+  plan->layer.latent_bias = config.FlagOr({"attention_bias"}, false);
+  plan->layer.output_bias = plan->layer.latent_bias;
+}
+
+// Routed experts, and shared ones that are n_shared_experts times as wide as one.
+ExpertSizes ReadDeepseekExperts(const ConfigView& config, const ExpertDefaults& defaults,
+                                std::int64_t default_shared) {
+  ExpertSizes experts = ReadExperts(config, defaults);
+  experts.shared_width =
+      Product(experts.width, config.CountOr({"n_shared_experts"}, default_shared));
+  return experts;
+}
+
+}  // namespace
+
+void BuildDeepseek(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanLlama(context);
+  const bool bias = config.FlagOr({"attention_bias"}, false);
+  plan.layer.SetAttentionBias(bias, bias);
+  const ExpertSizes experts = ReadDeepseekExperts(config, {}, 0);
+  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 0), plan.layer,
+                WithExperts(plan.layer, experts, kDeepseekParts));
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildGlm4Moe(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanLlama(context);
+  plan.layer.SetAttentionBias(config.FlagOr({"attention_bias"}, false), false);
+  plan.layer.kind.attention.qk_norm = config.FlagOr({"use_qk_norm"}, false);
+  const ExpertSizes experts =
+      ReadDeepseekExperts(config, {.experts = 128, .per_token = 8, .width = 1408}, 1);
+  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 1), plan.layer,
+                WithExperts(plan.layer, experts, kGlm4MoeParts));
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildDeepseekV2(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
+  plan.layer.parts = kLatentDenseParts;
+  UseLatentAttention(config, &plan);
+  plan.layer.mlp_bias = config.FlagOr({"mlp_bias"}, false);
+  const ExpertSizes experts =
+      ReadDeepseekExperts(config, {.experts = 64, .per_token = 6, .width = 1407}, 2);
+  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 0), plan.layer,
+                WithExperts(plan.layer, experts, kLatentSparseParts));
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildDeepseekV3(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
+  plan.layer.parts = kLatentDenseParts;
+  UseLatentAttention(config, &plan);
+  const ExpertSizes experts =
+      ReadDeepseekExperts(config, {.experts = 256, .per_token = 8, .width = 2048}, 1);
+  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 3), plan.layer,
+                WithExperts(plan.layer, experts, kLatentCorrectedParts));
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildLongcatFlash(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
+  UseLatentAttention(config, &plan);
+  const std::int64_t dense_width = plan.sizes.intermediate;
+  const ExpertSizes experts = ReadExperts(config, {.experts = 512, .per_token = 12, .width = 2048});
+  plan.layer = WithExperts(plan.layer, experts, kLongcatParts);
+  plan.layer.dense_width = dense_width;
+  plan.layer.router_bias = config.FlagOr({"router_bias"}, false);
+  // Identity experts have rows at the router and no weights.
+  plan.layer.router_rows = experts.experts + config.CountOr({"zero_expert_num"}, 256);
+  context.spec.not_simulated = "two attention blocks a layer around a mixture of experts";
+  FinishDecoder(context, std::move(plan));
+}
+
+}  // namespace trainfit::readers
