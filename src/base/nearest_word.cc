@@ -52,21 +52,20 @@ int EditDistance(std::string_view a, std::string_view b, int limit) {
 
 std::vector<std::string> NearestWords(std::string_view typed, std::span<const std::string> known,
                                       int count) {
-  std::vector<std::pair<int, const std::string*>> near;
+  std::vector<std::pair<int, std::size_t>> near;  // distance and index: ties fall to the earlier
   if (typed.size() <= kLongestWord) {
-    for (const std::string& word : known) {
-      if (word.size() > kLongestWord) continue;
-      const int tolerance = Tolerance(typed, word);
-      const int distance = EditDistance(typed, word, tolerance);
-      if (distance <= tolerance) near.emplace_back(distance, &word);
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      if (known[i].size() > kLongestWord) continue;
+      const int tolerance = Tolerance(typed, known[i]);
+      const int distance = EditDistance(typed, known[i], tolerance);
+      if (distance <= tolerance) near.emplace_back(distance, i);
     }
   }
-  std::stable_sort(near.begin(), near.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(near.begin(), near.end());
   std::vector<std::string> words;
-  for (const auto& [distance, word] : near) {
+  for (const auto& [distance, index] : near) {
     if (static_cast<int>(words.size()) >= count) break;
-    words.push_back(*word);
+    words.push_back(known[index]);
   }
   return words;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/nearest_word.h"
+#include "config/yaml_reader.h"
 
 namespace trainfit::config {
 namespace {
@@ -145,6 +146,11 @@ Expected<std::string> ReadTextFile(const std::string& path, const ReadLimits& li
 Expected<Node> ReadJsonFile(const std::string& path, const ReadLimits& limits) {
   ASSIGN_OR_RETURN(std::string text, ReadTextFile(path, limits));
   return ParseJson(path, std::move(text), limits);
+}
+
+Expected<Node> ReadYamlFile(const std::string& path, const ReadLimits& limits) {
+  ASSIGN_OR_RETURN(std::string text, ReadTextFile(path, limits));
+  return ParseYaml(path, std::move(text), limits);
 }
 
 }  // namespace trainfit::config

@@ -12,7 +12,8 @@ namespace trainfit::config {
 // unreadable file: an error that says which it is, at once (nothing is opened that could block).
 Expected<std::string> ReadTextFile(const std::string& path, const ReadLimits& limits = {});
 
-// ReadTextFile, then ParseJson.
+// ReadTextFile, then ParseJson or ParseYaml.
 Expected<Node> ReadJsonFile(const std::string& path, const ReadLimits& limits = {});
+Expected<Node> ReadYamlFile(const std::string& path, const ReadLimits& limits = {});
 
 }  // namespace trainfit::config

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "config/text_problems.h"
 
 namespace trainfit::config {
 namespace {
@@ -76,7 +77,6 @@ class Diagnosis {
   Diagnostic Truncated() const;
   Diagnostic AfterValue(std::size_t at) const;
   Diagnostic AfterWholeText(std::size_t at) const;
-  std::optional<Diagnostic> OtherFormat(std::size_t at) const;
   Diagnostic BadKey(std::size_t at) const;
   Diagnostic BadValue(std::size_t at) const;
   Diagnostic BadWord(std::size_t at) const;
@@ -133,7 +133,8 @@ Diagnostic Diagnosis::Run() const {
   if (at == text_.size()) return Truncated();
   switch (stop_.accepted) {
     case JsonAccepted::kNothing:
-      if (std::optional<Diagnostic> other = OtherFormat(at)) return *std::move(other);
+      if (std::optional<Diagnostic> other = FindOtherFormat(document_, "JSON"))
+        return *std::move(other);
       return BadValue(at);
     case JsonAccepted::kArrayBegin:
       return BadValue(at);
@@ -231,24 +232,6 @@ Diagnostic Diagnosis::BadKey(std::size_t at) const {
   return Syntax(at, word.size(),
                 fmt::format("a key must stand in double quotes, found '{}'", CutToWidth(word, 20)),
                 IsWordByte(c) ? Quoted(word) : "");
-}
-
-// Files that are something else altogether, as downloads often are.
-std::optional<Diagnostic> Diagnosis::OtherFormat(std::size_t at) const {
-  constexpr std::size_t kLooksAt = 64;
-  if (text_[at] == '<') {
-    return Syntax(at, 1, "this is a web page (HTML), not JSON",
-                  "download the raw file instead of the page that shows it");
-  }
-  if (text_.substr(at).starts_with("version https://git-lfs")) {
-    return Syntax(at, WordEnd(at) - at, "this is a Git LFS pointer, not the file itself",
-                  "git lfs pull");
-  }
-  if (text_.substr(0, kLooksAt).find('\0') == std::string_view::npos) return std::nullopt;
-  Diagnostic binary = Syntax(0, 0, "this is a binary file, not JSON");
-  binary.span = {};
-  binary.span.file = document_.name;
-  return binary;
 }
 
 Diagnostic Diagnosis::BadValue(std::size_t at) const {

@@ -7,18 +7,16 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <unordered_map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
-#include "base/text.h"
 #include "config/json_diagnosis.h"
+#include "config/text_problems.h"
 
 namespace trainfit::config {
 namespace {
-
-constexpr int kDuplicatesShown = 20;
 
 // An input iterator that tells how many bytes were read. The parser copies its iterators, so the
 // count lives outside.
@@ -144,7 +142,7 @@ class TreeBuilder {
   Expected<Node> Finish(bool is_complete) {
     CHECK(is_complete || !problems_.empty()) << "a parser that stops says why";
     if (problems_.empty()) return std::move(root_);
-    std::stable_sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) {
+    std::sort(problems_.begin(), problems_.end(), [](const auto& a, const auto& b) {
       return std::pair(a.span.line, a.span.column) < std::pair(b.span.line, b.span.column);
     });
     return Fail(std::move(problems_));
@@ -183,7 +181,6 @@ class TreeBuilder {
                                 std::move(code), std::move(message)));
     return false;
   }
-  void ReportDuplicates(const Node& object);
 
   const std::shared_ptr<const Document> document_;
   const ReadLimits limits_;
@@ -265,47 +262,15 @@ bool TreeBuilder::Close() {
   Node node = std::move(open_.back());
   open_.pop_back();
   node.end = static_cast<std::uint32_t>(*bytes_read_);
-  if (node.kind == NodeKind::kObject) ReportDuplicates(node);
+  if (node.kind == NodeKind::kObject) AppendDuplicateKeys(node, &problems_);
   return AddValue(std::move(node));
-}
-
-// RFC 8259 leaves the meaning of a repeated key open, and readers differ: nobody wants either.
-void TreeBuilder::ReportDuplicates(const Node& object) {
-  std::unordered_map<std::string_view, const Member*> first;
-  first.reserve(object.members.size());
-  for (const Member& member : object.members) {
-    const auto [it, is_new] = first.emplace(member.key, &member);
-    if (is_new || problems_.size() >= kDuplicatesShown) continue;
-    const std::string& text = document_->text;
-    Diagnostic problem = ErrorAt(
-        SpanInText(document_->name, text, member.key_begin, member.key_end), "duplicate-key",
-        fmt::format("the key {} appears twice", Quoted(member.key)), "remove one of them");
-    const SourceSpan other = SpanInText("", text, it->second->key_begin, it->second->key_end);
-    problem.notes.push_back(fmt::format("first at line {}, column {}", other.line, other.column));
-    problems_.push_back(std::move(problem));
-  }
-}
-
-tl::unexpected<Diagnostics> FileProblem(std::string name, std::string code, std::string message,
-                                        std::string suggestion = "") {
-  SourceSpan span;
-  span.file = std::move(name);
-  return Fail(ErrorAt(std::move(span), std::move(code), std::move(message), std::move(suggestion)));
 }
 
 }  // namespace
 
 Expected<Node> ParseJson(std::string name, std::string text, const ReadLimits& limits) {
-  constexpr std::size_t kLargestOffset = std::numeric_limits<std::uint32_t>::max();
-  const std::size_t max_bytes = std::min(limits.max_bytes, kLargestOffset);
-  if (text.size() > max_bytes) {
-    return FileProblem(std::move(name), "too-large",
-                       fmt::format("the text is too large: {} bytes, at most {} are read",
-                                   text.size(), max_bytes));
-  }
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
-    return FileProblem(std::move(name), "not-utf8", "the text is UTF-16, not UTF-8",
-                       "save the file as UTF-8");
+  if (std::optional<Diagnostic> problem = CheckWholeText(name, text, limits)) {
+    return Fail(*std::move(problem));
   }
   // Without the mark, columns of the first line are what an editor shows.
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);

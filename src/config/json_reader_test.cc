@@ -358,9 +358,9 @@ TEST(ParseJsonErrors, OtherFormats) {
             "  ^\n"
             "  try: download the raw file instead of the page that shows it\n");
   EXPECT_EQ(ErrorsOf("version https://git-lfs.github.com/spec/v1\noid sha256:00\n"),
-            "c.json:1:1: error: this is a Git LFS pointer, not the file itself\n"
+            "c.json:1:1: error: this is a Git LFS pointer, not JSON\n"
             "  version https://git-lfs.github.com/spec/v1\n"
-            "  ^~~~~~~\n"
+            "  ^~~~~~~~~~~~~~~~~~~~~~~\n"
             "  try: git lfs pull\n");
   EXPECT_EQ(ErrorsOf(std::string("\x08\0\0\0\0\0\0\0{}", 10)),
             "c.json: error: this is a binary file, not JSON\n");

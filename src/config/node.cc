@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 
 #include "base/nearest_word.h"
 #include "base/text.h"
+#include "config/json_diagnosis.h"
 
 namespace trainfit::config {
 namespace {
@@ -32,10 +32,7 @@ std::string Found(const Node& node) {
 // a number is wanted. Empty when the text is no number.
 std::string SuggestNumber(const Node& node) {
   if (node.kind != NodeKind::kString || node.text.empty() || node.text.size() > 40) return "";
-  if (node.text.find_first_not_of("0123456789+-.eE") != std::string::npos) return "";
-  char* end = nullptr;
-  std::strtod(node.text.c_str(), &end);
-  if (end != node.text.c_str() + node.text.size()) return "";
+  if (JsonNumberEnd(node.text, 0) != node.text.size()) return "";
   const bool is_quoted =
       node.document != nullptr && node.begin < node.document->text.size() &&
       (node.document->text[node.begin] == '"' || node.document->text[node.begin] == '\'');
