@@ -29,8 +29,7 @@ Tensor Sequential(const Layer& layer, const LayerKind& kind, Tensor x, const Ten
     }
     x = program::Add(layer.tape, x, ResidualDropout(layer, std::move(attended)), "residual");
   }
-  const Part before_mlp = kind.post_norms ? Part::kPreMlpNorm : Part::kPostAttentionNorm;
-  const Tensor normed = ApplyNorm(layer, x, before_mlp, Kind(kind, kind.pre_norms));
+  const Tensor normed = ApplyNorm(layer, x, Part::kPreMlpNorm, Kind(kind, kind.pre_norms));
   Tensor mlp = ApplyMlp(layer, kind, normed);
   if (kind.post_norms) mlp = ApplyNorm(layer, mlp, Part::kPostMlpNorm, kind.norm);
   return program::Add(layer.tape, x, ResidualDropout(layer, std::move(mlp)), "residual");
@@ -40,9 +39,8 @@ Tensor Sequential(const Layer& layer, const LayerKind& kind, Tensor x, const Ten
 Tensor Parallel(const Layer& layer, const LayerKind& kind, const Tensor& x, const Tensor& cos_sin) {
   const Tensor normed = ApplyNorm(layer, x, Part::kInputNorm, kind.norm);
   const Tensor attended = ResidualDropout(layer, ApplyAttention(layer, kind, normed, cos_sin));
-  const bool has_second = layer.frame.Find(Part::kPostAttentionNorm) >= 0;
-  const Tensor mlp_input =
-      has_second ? ApplyNorm(layer, x, Part::kPostAttentionNorm, kind.norm) : normed;
+  const bool has_second = layer.frame.Find(Part::kPreMlpNorm) >= 0;
+  const Tensor mlp_input = has_second ? ApplyNorm(layer, x, Part::kPreMlpNorm, kind.norm) : normed;
   const Tensor mlp = ResidualDropout(layer, ApplyMlp(layer, kind, mlp_input));
   const Tensor branches = program::Add(layer.tape, mlp, attended, "residual");
   return program::Add(layer.tape, branches, x, "residual");

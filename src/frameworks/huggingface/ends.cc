@@ -187,7 +187,7 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
   Tape tape;
   const Layer layer{tape, plan, frame, stack};
   tape.set_autocast(AutocastDtype(plan));
-  Tensor x = tape.Given({0, program::kCarrySlot}, {plan.TokensPerMicroBatch(), stack.hidden},
+  Tensor x = tape.Given({-1, program::kCarrySlot}, {plan.TokensPerMicroBatch(), stack.hidden},
                         StreamDtype(before), true, Role::kActivations, "last hidden state");
   const Tensor wrt = tape.Ghost(x);
   Tensor loss;
@@ -207,7 +207,7 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
   Tensor gradient = tape.Backward(loss, std::move(seed), wrt);
   loss.reset();
   CHECK(gradient.defined()) << "no gradient reached the last hidden state";
-  tape.Handover(std::move(gradient), {0, program::kCarryGradientSlot}, Role::kActivations);
+  tape.Handover(std::move(gradient), {-1, program::kCarryGradientSlot}, Role::kActivations);
   tape.Cut();
   const auto leaves = tape.Finish(store);
   return {leaves[0], leaves[1], leaves[2]};

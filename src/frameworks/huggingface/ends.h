@@ -29,7 +29,7 @@ bool InputWantsGradient(const plan::Plan& plan);
 // Batch, embedding, rotary tables; placed at frame 0, whose output is its carry slot.
 EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store,
                             bool has_gradients);
-// Placed at the last layer's frame.
+// Placed one frame after the last layer.
 EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, bool has_gradients);
 
 }  // namespace trainfit::frameworks::huggingface

@@ -55,7 +55,7 @@ inline std::shared_ptr<const spec::ModelSpec> LlamaStyle(const LlamaShape& shape
                   matrix("mlp.up_proj.weight", i, h, Part::kUp),
                   matrix("mlp.down_proj.weight", h, i, Part::kDown),
                   norm("input_layernorm.weight", Part::kInputNorm),
-                  norm("post_attention_layernorm.weight", Part::kPostAttentionNorm)};
+                  norm("post_attention_layernorm.weight", Part::kPreMlpNorm)};
 
   spec::Stack stack;
   stack.layer_prefix = "model.layers.{l}.";

@@ -15,7 +15,7 @@ using program::Child;
 using program::Phase;
 using program::Segment;
 
-// Frames: 0 is the embedding's output, 1 … L the layers in order of execution.
+// Frames: 0 is the embedding, 1 … L the layers in order of execution, L + 1 the head.
 class TrainerBuilder {
  public:
   explicit TrainerBuilder(const plan::Plan& plan)
@@ -108,17 +108,17 @@ class TrainerBuilder {
   }
 
   const Segment* MicroStep(const Recorded& recorded) {
-    const auto last = static_cast<std::int32_t>(stack_.Layers());
+    const auto end = static_cast<std::int32_t>(stack_.Layers()) + 1;
     std::vector<Child> children = {{recorded.embedding.forward, 0}};
     const auto append = [&children](std::vector<Child> more) {
       children.insert(children.end(), more.begin(), more.end());
     };
     append(Blocks(recorded, &BlockSegments::forward, false));
-    children.push_back({recorded.head.forward, last});
+    children.push_back({recorded.head.forward, end});
     children.push_back({recorded.embedding.exit_autocast, 0});
     append(Blocks(recorded, &BlockSegments::exit_autocast, false));
-    children.push_back({recorded.head.exit_autocast, last});
-    children.push_back({recorded.head.backward, last});
+    children.push_back({recorded.head.exit_autocast, end});
+    children.push_back({recorded.head.backward, end});
     append(Blocks(recorded, &BlockSegments::backward, true));
     children.push_back({recorded.embedding.backward, 0});
     return store_.Sequence(std::move(children));

@@ -1,0 +1,115 @@
+#include "api/model_source.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/text.h"
+#include "config/file_reader.h"
+#include "readers/model_config.h"
+
+namespace trainfit::api {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ModelPointer = std::shared_ptr<const spec::ModelSpec>;
+
+constexpr const char* kConfigName = "config.json";
+
+// "org/name": one slash, letters that a hub id may have.
+bool IsHubId(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == 0 || slash == std::string_view::npos || slash + 1 == name.size()) return false;
+  if (name.find('/', slash + 1) != std::string_view::npos) return false;
+  return name.find_first_not_of(
+             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./") ==
+         std::string_view::npos;
+}
+
+// A name that is meant as a path, whether it is there or not.
+bool LooksLikePath(std::string_view name) {
+  return name.starts_with('/') || name.starts_with("./") || name.starts_with("../") ||
+         name.starts_with('~') || name.ends_with(".json");
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+bool IsFolder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+Expected<ModelPointer> ReadConfig(const config::Node& root, const std::string& id,
+                                  Diagnostics* warnings) {
+  ASSIGN_OR_RETURN(spec::ModelSpec model, readers::ReadModelConfig(root, id, warnings));
+  return std::make_shared<const spec::ModelSpec>(std::move(model));
+}
+
+Expected<ModelPointer> ReadFile(const std::string& path, const std::string& id,
+                                Diagnostics* warnings) {
+  config::ReadLimits limits;
+  limits.allow_non_finite = true;  // transformers writes Infinity into some configurations
+  ASSIGN_OR_RETURN(const config::Node root, config::ReadJsonFile(path, limits));
+  return ReadConfig(root, id, warnings);
+}
+
+// <cache>/models--ORG--NAME/snapshots/<revision>/config.json, the revision that refs/main names.
+std::optional<std::string> FindInHubCache(const std::string& cache, const std::string& id) {
+  if (cache.empty()) return std::nullopt;
+  std::string folder = "models--" + id;
+  folder.replace(folder.find('/'), 1, "--");
+  const fs::path repository = fs::path(cache) / folder;
+  config::ReadLimits limits;
+  limits.max_bytes = 200;
+  const auto revision = config::ReadTextFile((repository / "refs" / "main").string(), limits);
+  if (!revision.has_value() || revision->find('/') != std::string::npos) return std::nullopt;
+  const std::string trimmed = revision->substr(0, revision->find_first_of(" \r\n"));
+  const fs::path config = repository / "snapshots" / trimmed / kConfigName;
+  if (!Exists(config)) return std::nullopt;
+  return config.string();
+}
+
+Diagnostics NotFound(const catalog::Catalog& catalog, const std::string& name,
+                     Diagnostics from_catalog) {
+  if (!IsHubId(name)) return from_catalog;
+  Diagnostic error =
+      Error("unknown-model",
+            Quoted(name) + " is not in the catalogue, nor in the Hugging Face cache here",
+            "hf download " + name + " config.json");
+  for (const std::string& near : catalog.Near(catalog::Kind::kModel, name)) {
+    error.notes.push_back("a known name near it: " + near);
+  }
+  return {error};
+}
+
+}  // namespace
+
+Expected<ModelPointer> FindModel(const catalog::Catalog& catalog, const ModelQuery& query,
+                                 Diagnostics* warnings) {
+  const std::string& name = query.name;
+  if (LooksLikePath(name) || IsFolder(name)) {
+    const bool is_folder = IsFolder(name);
+    return ReadFile(is_folder ? (fs::path(name) / kConfigName).string() : name, name, warnings);
+  }
+  auto found = catalog.FindModel(name);
+  if (found.has_value()) {
+    ASSIGN_OR_RETURN(spec::ModelSpec model,
+                     readers::ReadModelConfig(found->record.config, found->record.id, warnings));
+    model.license = found->record.license;
+    model.source = found->record.source;
+    return std::make_shared<const spec::ModelSpec>(std::move(model));
+  }
+  if (IsHubId(name)) {
+    if (const auto path = FindInHubCache(query.hf_cache, name); path.has_value()) {
+      return ReadFile(*path, name, warnings);
+    }
+  }
+  if (Exists(name)) return ReadFile(name, name, warnings);
+  return Fail(NotFound(catalog, name, std::move(found).error()));
+}
+
+}  // namespace trainfit::api

@@ -1,0 +1,20 @@
+// Where a model's configuration is found: catalogue, path, Hugging Face cache.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "api/api.h"
+#include "base/expected.h"
+#include "catalog/catalog.h"
+#include "spec/model.h"
+
+namespace trainfit::api {
+
+// Looks, in this order: a path (of a config.json, or of a folder with one), the catalogue, the hub
+// cache on disk. Errors: nothing found, with near names and the command that downloads the file.
+Expected<std::shared_ptr<const spec::ModelSpec>> FindModel(const catalog::Catalog& catalog,
+                                                           const ModelQuery& query,
+                                                           Diagnostics* warnings);
+
+}  // namespace trainfit::api

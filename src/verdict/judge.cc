@@ -1,0 +1,139 @@
+#include "verdict/judge.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "frameworks/builder.h"
+#include "memory/peak.h"
+#include "verdict/capacity.h"
+#include "verdict/explain.h"
+
+namespace trainfit::verdict {
+namespace {
+
+constexpr std::size_t kMaxPhases = 16;
+
+Estimate From(const memory::Range& range) { return {range.point, range.low, range.high}; }
+
+memory::RangeInputs Inputs(const plan::Plan& plan, const Fixed& fixed) {
+  memory::RangeInputs inputs;
+  inputs.varying_lengths = !plan.padding_free;
+  inputs.several_ranks = plan.parallel.data > 1;
+  inputs.outside = fixed.outside;
+  return inputs;
+}
+
+// Parts of the allocated peak, then what the allocator and the driver add; the last one closes the
+// sum with the point estimate.
+std::vector<PartBytes> GpuParts(const plan::Plan& plan, const memory::PlaceReading& reading,
+                                const Fixed& fixed, Bytes point) {
+  std::vector<PartBytes> parts = ExplainParts(plan, reading.parts);
+  for (const memory::OverheadRow& row : fixed.outside) {
+    parts.push_back({std::string(row.name), row.bytes.point, row.basis,
+                     "outside the allocator, not in torch's counters", std::string(row.source)});
+  }
+  Bytes sum;
+  for (const PartBytes& part : parts) sum += part.bytes;
+  if (sum != point) {
+    parts.push_back({"allocator cache and fragmentation", point - sum, Basis::kDerived,
+                     "reserved less allocated, from replaying the caching allocator",
+                     "c10/cuda/CUDACachingAllocator.cpp"});
+  }
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const PartBytes& a, const PartBytes& b) { return a.bytes > b.bytes; });
+  return parts;
+}
+
+PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const Fixed& fixed,
+                     const memory::PhaseReading& phase) {
+  const memory::PlaceReading& reading = phase.at(program::Place::kGpu);
+  memory::RangeInputs inputs = Inputs(plan, fixed);
+  inputs.live_peak = reading.levels.peak;
+  if (phase.gpu.has_value()) {
+    inputs.replay_allocated = phase.gpu->allocated_peak;
+    inputs.replay_reserved = phase.gpu->reserved_peak;
+  }
+  const memory::GpuRanges ranges = memory::MakeGpuRanges(inputs);
+  PlaceAnswer answer;
+  answer.place = program::Place::kGpu;
+  answer.scope = "rank";
+  answer.bytes = NeededBytes(ranges, fixed.outside);
+  answer.capacity = GpuCapacity(machine);
+  answer.fit = Compare(answer.bytes, *answer.capacity);
+  answer.parts = GpuParts(plan, reading, fixed, answer.bytes.point);
+  answer.peak_moment = DescribeMoment(plan, reading.moment);
+  answer.readings =
+      Readings{From(ranges.allocated), From(ranges.reserved), From(ranges.nvidia_smi)};
+  return answer;
+}
+
+Fit Worst(Fit a, Fit b) {
+  const auto rank = [](Fit fit) {
+    constexpr std::array<int, 4> kRanks = {0, 2, 3, 1};  // fits < unknown < tight < does not fit
+    return kRanks.at(static_cast<std::size_t>(fit));
+  };
+  return rank(a) >= rank(b) ? a : b;
+}
+
+void AddWarnings(const plan::Plan& plan, Answer& answer) {
+  for (const Diagnostic& warning : plan.warnings) answer.warnings.push_back(warning.message);
+}
+
+}  // namespace
+
+Expected<Answer> Judge(const Case& question) {
+  ASSIGN_OR_RETURN(plan::Plan plan, plan::ResolvePlan(question.recipe, question.model,
+                                                      question.machine, question.facts));
+  const program::Program program = frameworks::BuildProgram(plan);
+  const Fixed fixed = FixedBytes(plan, question.machine);
+  memory::ReadOptions options;
+  options.held = fixed.held;
+
+  Answer answer;
+  answer.machine = question.machine;
+  for (const program::RankProgram& rank : program.ranks) {
+    const std::vector<memory::PhaseReading> readings = memory::ReadPhases(rank, options);
+    answer.phases.resize(std::max(answer.phases.size(), readings.size()));
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      answer.phases[i].phase = readings[i].phase;
+      RankAnswer& of_rank = answer.phases[i].ranks.emplace_back();
+      of_rank.role = rank.role;
+      of_rank.count = rank.count;
+      of_rank.places.push_back(JudgeGpu(plan, question.machine, fixed, readings[i]));
+      answer.fit = i == 0 && answer.phases[i].ranks.size() == 1
+                       ? of_rank.places.front().fit
+                       : Worst(answer.fit, of_rank.places.front().fit);
+    }
+  }
+  answer.assumptions = plan.assumptions;
+  for (const std::string& assumption : question.machine.assumptions) {
+    answer.assumptions.push_back({"hardware", assumption, Basis::kAssumed, "nothing was said"});
+  }
+  AddWarnings(plan, answer);
+  answer.plan = std::move(plan);
+  return answer;
+}
+
+Expected<QuickAnswer> JudgeQuickly(const Case& question) {
+  ASSIGN_OR_RETURN(const plan::Plan plan, plan::ResolvePlan(question.recipe, question.model,
+                                                            question.machine, question.facts));
+  const program::Program program = frameworks::BuildProgram(plan);
+  const Fixed fixed = FixedBytes(plan, question.machine);
+  Bytes peak;
+  for (const program::RankProgram& rank : program.ranks) {
+    std::array<memory::PlaceLevels, kMaxPhases> levels;
+    const std::size_t count = memory::SummarizePhases(rank, fixed.held, levels);
+    for (std::size_t i = 0; i < count; ++i) {
+      peak = std::max(peak, levels[i][static_cast<std::size_t>(program::Place::kGpu)].peak);
+    }
+  }
+  memory::RangeInputs inputs = Inputs(plan, fixed);
+  inputs.live_peak = peak;
+  QuickAnswer answer;
+  answer.gpu = NeededBytes(memory::MakeGpuRanges(inputs), fixed.outside);
+  answer.fit = Compare(answer.gpu, GpuCapacity(question.machine));
+  return answer;
+}
+
+}  // namespace trainfit::verdict

@@ -1,0 +1,160 @@
+#include "verdict/survey_methods.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "verdict/judge.h"
+
+namespace trainfit::verdict {
+namespace {
+
+using spec::Method;
+using spec::Optimizer;
+using spec::Precision;
+
+// The ways of training that people choose between.
+struct MethodRow {
+  const char* name;
+  Method method;
+  std::optional<Precision> precision;
+  std::optional<Optimizer> optimizer;
+};
+constexpr std::array<MethodRow, 5> kMethods = {{
+    {"full, AdamW", Method::kFull, std::nullopt, std::nullopt},
+    {"full, 8-bit AdamW", Method::kFull, std::nullopt, Optimizer::kAdamW8bit},
+    {"full, pure bf16", Method::kFull, Precision::kBf16Pure, std::nullopt},
+    {"LoRA", Method::kLora, std::nullopt, std::nullopt},
+    {"QLoRA (4-bit)", Method::kQlora, std::nullopt, std::nullopt},
+}};
+
+constexpr std::array<std::int64_t, 8> kGpuCounts = {1, 2, 4, 8, 16, 32, 64, 128};
+constexpr std::int64_t kPerNode = 8;
+
+Case CaseOf(const SurveyQuestion& question, const MethodRow& row, const spec::Gpu& gpu,
+            std::int64_t gpus) {
+  Case single;
+  single.recipe = question.recipe;
+  single.recipe.method = row.method;
+  if (row.precision.has_value()) single.recipe.precision = row.precision;
+  if (row.optimizer.has_value()) single.recipe.optimizer = row.optimizer;
+  if (row.method == Method::kFull) single.recipe.lora.reset();
+  single.recipe.sharding = gpus > 1 ? spec::Sharding::kFsdp2 : spec::Sharding::kNone;
+  single.model = question.model;
+  single.facts = question.facts;
+  single.machine.gpu = gpu;
+  single.machine.nodes = std::max<std::int64_t>(1, gpus / kPerNode);
+  single.machine.gpus_per_node = std::min(gpus, kPerNode);
+  return single;
+}
+
+// Machines of the offer that are needed for `gpus`, and what they cost together.
+std::optional<DollarsPerSecond> PriceOf(const spec::Offer& offer, std::int64_t gpus) {
+  if (!offer.price.has_value() || offer.gpus <= 0) return std::nullopt;
+  return *offer.price * static_cast<double>(CeilDiv(gpus, offer.gpus));
+}
+
+void AttachPrice(Holder& holder, const Candidate& candidate) {
+  for (const spec::Offer& offer : candidate.offers) {
+    const auto price = PriceOf(offer, holder.gpus);
+    if (!price.has_value()) continue;
+    if (!holder.price.has_value() || *price < *holder.price ||
+        (*price == *holder.price && offer.id < holder.offer->id)) {
+      holder.price = price;
+      holder.offer = offer;
+    }
+  }
+}
+
+// The fewest GPUs of this card that surely hold the method.
+std::optional<Holder> FewestOf(const SurveyQuestion& question, const MethodRow& row,
+                               const Candidate& candidate) {
+  for (const std::int64_t gpus : kGpuCounts) {
+    const auto answer = JudgeQuickly(CaseOf(question, row, candidate.gpu, gpus));
+    if (!answer.has_value()) return std::nullopt;  // the card cannot run it (no bf16)
+    if (answer->fit != Fit::kFits) continue;
+    Holder holder;
+    holder.gpu = candidate.gpu;
+    holder.gpus = gpus;
+    holder.fit = answer->fit;
+    holder.per_gpu = answer->gpu;
+    AttachPrice(holder, candidate);
+    return holder;
+  }
+  return std::nullopt;
+}
+
+// Fewest cards, then the smallest card, then the lower price, then the name.
+bool IsSmaller(const Holder& a, const Holder& b) {
+  if (a.gpus != b.gpus) return a.gpus < b.gpus;
+  if (a.gpu.memory_usable != b.gpu.memory_usable) {
+    return a.gpu.memory_usable < b.gpu.memory_usable;
+  }
+  if (a.price.has_value() != b.price.has_value()) return a.price.has_value();
+  if (a.price.has_value() && *a.price != *b.price) return *a.price < *b.price;
+  return a.gpu.id < b.gpu.id;
+}
+
+bool IsCheaper(const Holder& a, const Holder& b) {
+  if (*a.price != *b.price) return *a.price < *b.price;
+  return IsSmaller(a, b);
+}
+
+Expected<SurveyRow> SurveyRowOf(const SurveyQuestion& question, const MethodRow& row) {
+  // Memory is stated for one large card, so that it does not depend on what happens to fit.
+  const auto largest =
+      std::max_element(question.candidates.begin(), question.candidates.end(),
+                       [](const Candidate& a, const Candidate& b) {
+                         return std::pair(a.gpu.supports_bf16, a.gpu.memory_usable) <
+                                std::pair(b.gpu.supports_bf16, b.gpu.memory_usable);
+                       });
+  ASSIGN_OR_RETURN(Answer answer, Judge(CaseOf(question, row, largest->gpu, 1)));
+  SurveyRow result;
+  result.name = row.name;
+  for (const PhaseAnswer& phase : answer.phases) {
+    const PlaceAnswer& gpu = phase.ranks.front().places.front();
+    if (gpu.bytes.point > result.one_gpu.point) {
+      result.one_gpu = gpu.bytes;
+      result.parts = gpu.parts;
+    }
+  }
+  result.trainable = plan::TrainableParameterCount(answer.plan);
+  result.plan = std::move(answer.plan);
+  for (const Candidate& candidate : question.candidates) {
+    const std::optional<Holder> holder = FewestOf(question, row, candidate);
+    if (!holder.has_value()) continue;
+    if (!result.smallest.has_value() || IsSmaller(*holder, *result.smallest)) {
+      result.smallest = holder;
+    }
+    const bool has_price = holder->price.has_value();
+    if (has_price && (!result.cheapest.has_value() || IsCheaper(*holder, *result.cheapest))) {
+      result.cheapest = holder;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+Expected<Survey> SurveyMethods(const SurveyQuestion& question) {
+  Survey survey;
+  for (const MethodRow& row : kMethods) {
+    ASSIGN_OR_RETURN(SurveyRow result, SurveyRowOf(question, row));
+    survey.rows.push_back(std::move(result));
+  }
+  // Assumptions of the first method that every other one shares.
+  for (const plan::Assumption& assumption : survey.rows.front().plan.assumptions) {
+    const bool shared =
+        std::all_of(survey.rows.begin(), survey.rows.end(), [&](const SurveyRow& row) {
+          const auto& all = row.plan.assumptions;
+          return std::find(all.begin(), all.end(), assumption) != all.end();
+        });
+    if (shared) survey.assumptions.push_back(assumption);
+  }
+  for (const Diagnostic& warning : survey.rows.front().plan.warnings) {
+    survey.warnings.push_back(warning.message);
+  }
+  return survey;
+}
+
+}  // namespace trainfit::verdict
