@@ -9,14 +9,27 @@
 namespace trainfit::readers {
 namespace {
 
-// "Qwen2ForCausalLM" → "qwen2": how most model types follow from the class name.
+std::string Letters(std::string_view text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c != '_' && c != '-') {
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return letters;
+}
+
+// "Qwen2MoeForCausalLM" → "qwen2_moe": how most model types follow from the class name.
 std::string TypeOfClass(std::string_view architecture) {
   std::size_t end = architecture.find("For");
   if (end == std::string_view::npos) end = architecture.find("LMHead");
   if (end == std::string_view::npos) end = architecture.find("Model");
-  std::string type(architecture.substr(0, end));
-  for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return type;
+  const std::string wanted = Letters(architecture.substr(0, end));
+  if (wanted.empty()) return "";
+  for (const std::string& type : KnownModelTypes()) {
+    if (type == architecture || Letters(type) == wanted) return type;
+  }
+  return "";
 }
 
 bool HasMainSizes(const ConfigView& config) {
@@ -27,7 +40,8 @@ bool HasMainSizes(const ConfigView& config) {
 // The architecture that a file's keys fit, or empty.
 std::string_view GuessByKeys(const ReadContext& context) {
   const ConfigView& config = context.root;
-  if (config.Has("down_block_types") && config.Has("block_out_channels")) return "unet2dcondition";
+  if (config.Has("down_block_types") && config.Has("block_out_channels"))
+    return "UNet2DConditionModel";
   if (config.Has("encoder_layers") && config.Has("decoder_layers") && config.Has("d_model")) {
     return "bart";
   }
@@ -61,10 +75,12 @@ void WarnGuess(const ReadContext& context, std::string_view type, std::string_vi
 Builder ChooseBuilder(ReadContext& context) {
   const std::string& type = context.spec.model_type;
   if (const Builder builder = FindBuilder(type); builder != nullptr) return builder;
-  std::string guess = TypeOfClass(context.spec.architecture);
-  if (FindBuilder(guess) == nullptr) guess = GuessByKeys(context);
+  const std::string of_class = TypeOfClass(context.spec.architecture);
+  const std::string guess = of_class.empty() ? std::string(GuessByKeys(context)) : of_class;
   if (const Builder builder = FindBuilder(guess); builder != nullptr) {
-    WarnGuess(context, type, guess);
+    // The class alone says it when there is no type (diffusers, old files).
+    if (!type.empty() || of_class.empty()) WarnGuess(context, type, guess);
+    if (!of_class.empty()) context.text_type = guess;
     return builder;
   }
   const std::string near = NearestWord(type, KnownModelTypes());

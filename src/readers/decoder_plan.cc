@@ -114,8 +114,7 @@ DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& def
 
 DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules) {
   ConfigView& config = context.text;
-  const std::string type = config.TextOr({"model_type"}, context.spec.model_type);
-  const ClassDefaults& defaults = DefaultsOf(type);
+  const ClassDefaults& defaults = DefaultsOf(context.text_type);
   config.SetClass(defaults.class_name);
   DecoderPlan plan;
   plan.sizes = ReadDecoderSizes(config, defaults, rules);

@@ -32,6 +32,8 @@ struct ReadContext {
   ConfigView text;  // the part that describes the language model: text_config, or the root itself
   spec::ModelSpec spec;
   HeadKind head = HeadKind::kLanguageModel;
+  // model_type of the part that describes the language model.
+  std::string text_type;
   // Inside a model of several parts: replaces the decoder's own module prefix ("model.").
   bool has_base = false;
   std::string base;

@@ -136,6 +136,7 @@ Expected<spec::ModelSpec> ReadModelConfig(const Node& root, std::string id, Diag
   context.spec.id = std::move(id);
   context.spec.architecture = ReadArchitecture(view);
   context.spec.model_type = view.TextOr({"model_type"}, "");
+  context.text_type = context.spec.model_type;
   context.head = HeadOf(context.spec.architecture);
   const Builder build = ChooseBuilder(context);
   if (build != nullptr) {

@@ -66,6 +66,7 @@ void BuildLlama4Text(ReadContext& context);
 void BuildDbrx(ReadContext& context);
 void BuildGraniteMoe(ReadContext& context);
 void BuildGrok1(ReadContext& context);
+void BuildQwen3VlMoeText(ReadContext& context);
 
 // deepseek.cc
 void BuildDeepseek(ReadContext& context);
@@ -85,5 +86,43 @@ void BuildQwen3Next(ReadContext& context);
 void BuildQwen35Text(ReadContext& context);
 void BuildQwen35MoeText(ReadContext& context);
 void BuildRwkv(ReadContext& context);
+
+// bert_like.cc
+void BuildBert(ReadContext& context);
+void BuildRoberta(ReadContext& context);
+void BuildDebertaV2(ReadContext& context);
+
+// t5.cc
+void BuildT5(ReadContext& context);
+
+// bart_like.cc
+void BuildBart(ReadContext& context);
+void BuildMbart(ReadContext& context);
+void BuildM2m100(ReadContext& context);
+void BuildPegasus(ReadContext& context);
+void BuildMarian(ReadContext& context);
+void BuildWhisper(ReadContext& context);
+
+// clip_siglip.cc
+void BuildClip(ReadContext& context);
+void BuildClipVision(ReadContext& context);
+void BuildSiglip(ReadContext& context);
+void BuildSiglipVision(ReadContext& context);
+void BuildVit(ReadContext& context);
+
+// vision_language.cc
+void BuildLlava(ReadContext& context);
+void BuildMistral3(ReadContext& context);
+void BuildGemma3(ReadContext& context);
+void BuildPaliGemma(ReadContext& context);
+void BuildLlama4(ReadContext& context);
+void BuildMllama(ReadContext& context);
+void BuildMllamaText(ReadContext& context);
+void BuildQwen2Vl(ReadContext& context);
+void BuildQwen25Vl(ReadContext& context);
+void BuildQwen3Vl(ReadContext& context);
+
+// unet.cc
+void BuildUnet(ReadContext& context);
 
 }  // namespace trainfit::readers

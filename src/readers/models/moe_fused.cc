@@ -77,6 +77,21 @@ constexpr NamedPart kGraniteMoeParts[] = {
     {Part::kPreMlpNorm, "post_attention_layernorm"},
 };
 
+// modeling_qwen3_vl_moe.py.
+constexpr NamedPart kQwen3VlMoeParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kKey, "self_attn.k_proj"},
+    {Part::kValue, "self_attn.v_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kQueryNorm, "self_attn.q_norm"},
+    {Part::kKeyNorm, "self_attn.k_norm"},
+    {Part::kRouter, "mlp.gate"},
+    {Part::kExpertGateUp, "mlp.experts.gate_up_proj"},
+    {Part::kExpertDown, "mlp.experts.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+
 // modeling_grok1.py: linear is gated, linear_v is not, linear_1 goes down.
 constexpr NamedPart kGrok1Parts[] = {
     {Part::kQuery, "attn.q_proj"},
@@ -207,6 +222,20 @@ void BuildGraniteMoe(ReadContext& context) {
   const ExpertSizes experts =
       ReadExperts(context.text, {.experts = 8, .per_token = 2, .width = plan.sizes.intermediate});
   plan.layer = WithExperts(plan.layer, experts, kGraniteMoeParts);
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildQwen3VlMoeText(ReadContext& context) {
+  DecoderPlan plan = PlanLlama(context);
+  const bool bias = context.text.FlagOr({"attention_bias"}, false);
+  plan.layer.SetAttentionBias(bias, bias);
+  plan.layer.kind.attention.qk_norm = true;
+  plan.layer.fused_experts = true;
+  plan.layer.expert_in_first = true;
+  const ExpertSizes experts =
+      ReadExperts(context.text, {.experts = 60, .per_token = 4, .width = 1408});
+  ApplySparsity(&plan, ReadSparseSteps(context.text, plan.sizes.layers), plan.layer,
+                WithExperts(plan.layer, experts, kQwen3VlMoeParts));
   FinishDecoder(context, std::move(plan));
 }
 

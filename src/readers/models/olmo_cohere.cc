@@ -57,7 +57,7 @@ void BuildOlmo2(ReadContext& context) {
   plan.layer.kind.attention.qk_norm_full_width = true;
   // OLMo-3 is OLMo-2 with a window in three of four layers (configuration_olmo3.py).
   const std::int64_t window =
-      context.spec.model_type == "olmo3" ? context.text.CountOr({"sliding_window"}, 4096) : 0;
+      context.text_type == "olmo3" ? context.text.CountOr({"sliding_window"}, 4096) : 0;
   ApplyWindows(&plan, ReadWindows(context.text, plan.sizes.layers, window,
                                   [](std::int64_t l) { return (l + 1) % 4 != 0; }));
   FinishDecoder(context, std::move(plan));
@@ -73,7 +73,7 @@ void BuildCohere(ReadContext& context) {
   plan.layer.kind.attention.qk_norm = context.text.FlagOr({"use_qk_norm"}, false);
   // Cohere2: three windowed layers, then one without rotary positions that sees everything.
   const std::int64_t window =
-      context.spec.model_type == "cohere2" ? context.text.CountOr({"sliding_window"}, 4096) : 0;
+      context.text_type == "cohere2" ? context.text.CountOr({"sliding_window"}, 4096) : 0;
   ApplyWindows(&plan, ReadWindows(context.text, plan.sizes.layers, window,
                                   [](std::int64_t l) { return (l + 1) % 4 != 0; }));
   FinishDecoder(context, std::move(plan));
