@@ -60,9 +60,9 @@ Bytes CachingAllocator::RoundedSize(Bytes requested) const {
   return Bytes(RoundSize(requested.value()));
 }
 
-std::int8_t CachingAllocator::PoolIndex(std::int64_t size, program::Stream stream) const {
+std::uint8_t CachingAllocator::PoolIndex(std::int64_t size, program::Stream stream) const {
   const int large = size <= kSmallSize ? 0 : 1;
-  return static_cast<std::int8_t>(2 * static_cast<int>(stream) + large);
+  return static_cast<std::uint8_t>(2 * static_cast<int>(stream) + large);
 }
 
 bool CachingAllocator::CollectsGarbage() const {
@@ -72,7 +72,8 @@ bool CachingAllocator::CollectsGarbage() const {
 // ---- blocks
 // --------------------------------------------------------------------------------------
 
-std::int32_t CachingAllocator::NewBlock(std::int8_t pool, std::int64_t address, std::int64_t size) {
+std::int32_t CachingAllocator::NewBlock(std::uint8_t pool, std::int64_t address,
+                                        std::int64_t size) {
   std::int32_t id = kNone;
   if (unused_blocks_.empty()) {
     id = static_cast<std::int32_t>(blocks_.size());
@@ -90,7 +91,7 @@ std::int32_t CachingAllocator::NewBlock(std::int8_t pool, std::int64_t address, 
 }
 
 void CachingAllocator::DeleteBlock(std::int32_t block) {
-  At(block).pool = -1;
+  At(block).pool = kNoPool;
   unused_blocks_.push_back(block);
 }
 
@@ -122,7 +123,7 @@ void CachingAllocator::ResetPeaks() {
 CachingAllocator::BlockId CachingAllocator::Allocate(Bytes requested, program::Stream stream) {
   CHECK(requested >= Bytes()) << "a tensor cannot have " << requested.value() << " bytes";
   const std::int64_t size = RoundSize(requested.value());
-  const std::int8_t pool = PoolIndex(size, stream);
+  const std::uint8_t pool = PoolIndex(size, stream);
   std::int32_t id = GetFreeBlock(pool, size);
   if (id == kNone) {
     if (CollectsGarbage()) GarbageCollect();
@@ -162,7 +163,7 @@ void CachingAllocator::Free(BlockId id) {
 }
 
 // Takes a block out of the pool's free list; its size may be above `size`.
-std::int32_t CachingAllocator::GetFreeBlock(std::int8_t pool_index, std::int64_t size) {
+std::int32_t CachingAllocator::GetFreeBlock(std::uint8_t pool_index, std::int64_t size) {
   Pool& pool = pools_[static_cast<std::size_t>(pool_index)];
   if (CollectsGarbage()) ++searches_[static_cast<std::size_t>(pool_index % 2)];
   std::int32_t id = pool.free.LowerBound(size);
@@ -187,7 +188,7 @@ std::int32_t CachingAllocator::GetFreeBlock(std::int8_t pool_index, std::int64_t
 }
 
 // A new segment (or a grown one), not yet split, out of the free list.
-std::int32_t CachingAllocator::AllocBlock(std::int8_t pool, std::int64_t size) {
+std::int32_t CachingAllocator::AllocBlock(std::uint8_t pool, std::int64_t size) {
   const std::int64_t segment = SegmentSize(size);
   if (settings_.memory_limit && reserved_ + segment > settings_.memory_limit->value()) {
     return kNone;
@@ -287,7 +288,7 @@ void CachingAllocator::GarbageCollect() {
 
 // With a max_split_size: frees the smallest oversize block that would do, or else the largest ones
 // until they sum to the request. True when the request may now fit.
-bool CachingAllocator::ReleaseAvailableCachedBlocks(std::int8_t pool, std::int64_t size) {
+bool CachingAllocator::ReleaseAvailableCachedBlocks(std::uint8_t pool, std::int64_t size) {
   if (!settings_.max_split_size) return false;
   FreeBlocks& free = pools_[static_cast<std::size_t>(pool)].free;
   const std::int64_t wanted = std::max(size, MaxSplitSize());
@@ -344,7 +345,8 @@ std::vector<CachingAllocator::SegmentView> CachingAllocator::Segments() const {
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
     const Block& block = blocks_[i];
     const bool starts = block.previous == kNone || !At(block.previous).mapped;
-    if (block.pool >= 0 && block.mapped && starts) heads.push_back(static_cast<std::int32_t>(i));
+    if (block.pool != kNoPool && block.mapped && starts)
+      heads.push_back(static_cast<std::int32_t>(i));
   }
   std::sort(heads.begin(), heads.end(),
             [&](std::int32_t a, std::int32_t b) { return At(a).address < At(b).address; });

@@ -83,6 +83,7 @@ class CachingAllocator {
 
  private:
   static constexpr std::int32_t kNone = -1;
+  static constexpr std::uint8_t kNoPool = 255;
   static constexpr int kStreams = 4;
 
   struct Block {
@@ -92,7 +93,7 @@ class CachingAllocator {
     std::int64_t age_base = 0;      // search count of its size class when it became free
     std::int32_t previous = kNone;  // neighbours in the same segment
     std::int32_t next = kNone;
-    std::int8_t pool = -1;  // index into pools_; -1: not in use
+    std::uint8_t pool = kNoPool;  // index into pools_; kNoPool: not in use
     bool allocated = false;
     bool mapped = true;  // false: address space of an expandable segment without pages
     bool expandable = false;
@@ -107,35 +108,35 @@ class CachingAllocator {
   Block& At(std::int32_t block) { return blocks_[static_cast<std::size_t>(block)]; }
   const Block& At(std::int32_t block) const { return blocks_[static_cast<std::size_t>(block)]; }
   Pool& PoolOf(const Block& block) { return pools_[static_cast<std::size_t>(block.pool)]; }
-  std::int8_t PoolIndex(std::int64_t size, program::Stream stream) const;
+  std::uint8_t PoolIndex(std::int64_t size, program::Stream stream) const;
 
   std::int64_t RoundSize(std::int64_t requested) const;
   std::int64_t MaxSplitSize() const { return max_split_size_; }
   bool CollectsGarbage() const;
 
   // ---- the steps of an allocation, named after their originals ---------------------------------
-  std::int32_t GetFreeBlock(std::int8_t pool, std::int64_t size);
-  std::int32_t AllocBlock(std::int8_t pool, std::int64_t size);
+  std::int32_t GetFreeBlock(std::uint8_t pool, std::int64_t size);
+  std::int32_t AllocBlock(std::uint8_t pool, std::int64_t size);
   bool ShouldSplit(const Block& block, std::int64_t size) const;
   std::int32_t SplitBlock(std::int32_t block, std::int64_t size);
   std::int64_t TryMerge(std::int32_t into, std::int32_t from);
   void GarbageCollect();
-  bool ReleaseAvailableCachedBlocks(std::int8_t pool, std::int64_t size);
+  bool ReleaseAvailableCachedBlocks(std::uint8_t pool, std::int64_t size);
   void ReleaseCachedBlocks();
   void ReleaseBlocks(Pool& pool);
   void ReleaseBlock(std::int32_t block);
 
   // ---- expandable segments (expandable_segments.cc) --------------------------------------------
   std::int64_t ExpandableSize(const Block& block) const;
-  std::int32_t TryAllocateExpandable(std::int8_t pool, std::int64_t size);
-  std::int32_t FindExpandable(std::int8_t pool, std::int64_t size);
+  std::int32_t TryAllocateExpandable(std::uint8_t pool, std::int64_t size);
+  std::int32_t FindExpandable(std::uint8_t pool, std::int64_t size);
   bool HasAddressSpace(std::int32_t block, std::int64_t size) const;
   bool MapBlock(std::int32_t block, std::int64_t size);
   void UnmapBlock(std::int32_t block);
   void InsertUnmapped(std::int32_t block);
   void EraseUnmapped(std::int32_t block);
 
-  std::int32_t NewBlock(std::int8_t pool, std::int64_t address, std::int64_t size);
+  std::int32_t NewBlock(std::uint8_t pool, std::int64_t address, std::int64_t size);
   void DeleteBlock(std::int32_t block);
   void InsertFree(std::int32_t block);
   void EraseFree(std::int32_t block);

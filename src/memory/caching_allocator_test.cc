@@ -85,8 +85,8 @@ TEST(CachingAllocator, SmallPoolSplitsDownTo512) {
 TEST(CachingAllocator, FreedNeighboursMergeInAnyOrder) {
   for (const std::vector<int>& order : {std::vector{0, 1, 2}, {2, 1, 0}, {0, 2, 1}, {1, 0, 2}}) {
     CachingAllocator allocator;
-    std::vector<BlockId> blocks;
-    for (int i = 0; i < 3; ++i) blocks.push_back(allocator.Allocate(4 * kMiB));
+    std::vector<BlockId> blocks(3);
+    for (BlockId& block : blocks) block = allocator.Allocate(4 * kMiB);
     EXPECT_EQ(allocator.reserved(), 20 * kMiB);
     for (const int i : order) allocator.Free(blocks[static_cast<std::size_t>(i)]);
     EXPECT_EQ(Layout(allocator), "20971520: 20971520");
@@ -180,15 +180,16 @@ TEST(CachingAllocator, RoundupByInterval) {
 }
 
 TEST(CachingAllocator, GarbageCollectionFreesWhatWasPassedOverLongest) {
-  CachingAllocator allocator({.garbage_collection_threshold = 0.5, .memory_limit = 400 * kMiB});
+  CachingAllocator allocator({.garbage_collection_threshold = 0.6, .memory_limit = 400 * kMiB});
   const BlockId old = allocator.Allocate(100 * kMiB);
   const BlockId young = allocator.Allocate(120 * kMiB);
   allocator.Free(old);
-  for (int i = 0; i < 8; ++i) allocator.Free(allocator.Allocate(30 * kMiB));
+  for (int i = 0; i < 8; ++i) allocator.Free(allocator.Allocate(110 * kMiB));
   allocator.Free(young);
-  // 250 MiB are reserved, above 200: the next miss frees the block that is older than average.
+  // 330 MiB are reserved, above 240: the next miss frees the block that is older than average.
   allocator.Allocate(140 * kMiB);
-  EXPECT_EQ(Layout(allocator), "125829120: 125829120 | 146800640: 146800640*");
+  EXPECT_EQ(Layout(allocator),
+            "125829120: 125829120 | 115343360: 115343360 | 146800640: 146800640*");
 }
 
 TEST(CachingAllocator, CapacityIsReachedThenCachedSegmentsGo) {

@@ -48,7 +48,7 @@ bool CachingAllocator::HasAddressSpace(std::int32_t id, std::int64_t size) const
 }
 
 // The lowest free or unmapped block from which `size` bytes of address space follow.
-std::int32_t CachingAllocator::FindExpandable(std::int8_t pool_index, std::int64_t size) {
+std::int32_t CachingAllocator::FindExpandable(std::uint8_t pool_index, std::int64_t size) {
   Pool& pool = pools_[static_cast<std::size_t>(pool_index)];
   for (std::int32_t id : pool.unmapped) {
     const std::int32_t before = At(id).previous;
@@ -94,7 +94,7 @@ bool CachingAllocator::MapBlock(std::int32_t id, std::int64_t size) {
   return true;
 }
 
-std::int32_t CachingAllocator::TryAllocateExpandable(std::int8_t pool, std::int64_t size) {
+std::int32_t CachingAllocator::TryAllocateExpandable(std::uint8_t pool, std::int64_t size) {
   std::int32_t id = FindExpandable(pool, size);
   if (!At(id).mapped && !MapBlock(id, std::min(At(id).size, size))) return kNone;
   while (At(id).size < size) {

@@ -69,10 +69,10 @@ constexpr std::string_view kContextName = "CUDA context";
 // --------------------------------------------------------------------------------------
 
 constexpr Bytes kHopperWorkspace{33'554'432};
-constexpr Bytes kDefaultWorkspace{4096 * 1024 * 2 + 16 * 1024 * 8};  // :4096:2:16:8
+constexpr Bytes kDefaultWorkspace = 2 * (4096 * kKiB) + 8 * (16 * kKiB);  // :4096:2:16:8
 constexpr Bytes kMi300Workspace{134'217'728};
-constexpr Bytes kLtWorkspace{1024 * 1024};
-constexpr Bytes kHipLtWorkspace{76 * 1024 * 1024};
+constexpr Bytes kLtWorkspace = 1 * kMiB;
+constexpr Bytes kHipLtWorkspace = 76 * kMiB;
 
 // aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize
 Bytes WorkspaceBytes(const spec::Gpu& gpu, const CublasUse& use) {
@@ -140,7 +140,7 @@ constexpr Range kRcclFurther = InMiB(400, 666, 900);
 // Buffers of direct connections: 32 channels × (10 MiB + 2 × 2 MiB) for each peer on NVLink, which
 // gives the 1.06 → 4.34 GB of a first all-to-all on 8 × H100 (nccl issue 1685). Later versions open
 // fewer channels, so it is the upper end.
-constexpr std::int64_t kPeerMiB = 32 * 14;
+constexpr std::int64_t kPeerMiB = std::int64_t{32} * 14;
 constexpr std::int64_t kMaxDirectPeers = 7;  // beyond the node one shared buffer serves all peers
 
 Range DirectPeers(const Communicator& communicator) {

@@ -1,7 +1,7 @@
 #include "memory/peak.h"
 
 #include <algorithm>
-#include <functional>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -67,14 +67,16 @@ void ForEachPhase(const program::RankProgram& rank, std::span<const HeldAllocati
   }
 }
 
+// Both orders are total, so that equal programs give equal answers.
+bool ByName(const Part& a, const Part& b) {
+  return std::tie(a.role, a.label) < std::tie(b.role, b.label);
+}
+bool LargerFirst(const Part& a, const Part& b) {
+  return a.bytes != b.bytes ? a.bytes > b.bytes : ByName(a, b);
+}
+
 // Live tensors of `place` by role and label. Pinned bytes are host bytes as well.
 std::vector<Part> PartsOf(std::span<const LiveTensor> tensors, Place place) {
-  struct Less {
-    bool operator()(const Part& a, const Part& b) const {
-      if (a.role != b.role) return a.role < b.role;
-      return a.label < b.label;
-    }
-  };
   std::vector<Part> parts;  // sorted; some dozens of them
   const Part* last = nullptr;
   for (const LiveTensor& tensor : tensors) {
@@ -83,16 +85,15 @@ std::vector<Part> PartsOf(std::span<const LiveTensor> tensors, Place place) {
     if (!tensor.live || !counts) continue;
     if (last == nullptr || last->role != tensor.role || last->label.data() != tensor.label) {
       const Part key{tensor.role, tensor.label, Bytes(), 0};
-      auto at = std::lower_bound(parts.begin(), parts.end(), key, Less());
-      if (at == parts.end() || Less()(key, *at)) at = parts.insert(at, key);
+      auto at = std::lower_bound(parts.begin(), parts.end(), key, ByName);
+      if (at == parts.end() || ByName(key, *at)) at = parts.insert(at, key);
       last = &*at;
     }
     Part& part = parts[static_cast<std::size_t>(last - parts.data())];
     part.bytes += tensor.counted;
     ++part.tensors;
   }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
+  std::sort(parts.begin(), parts.end(), LargerFirst);
   return parts;
 }
 
@@ -335,8 +336,7 @@ std::vector<Part> ByRole(std::span<const Part> parts) {
     role.bytes += part.bytes;
     role.tensors += part.tensors;
   }
-  std::stable_sort(roles.begin(), roles.end(),
-                   [](const Part& a, const Part& b) { return a.bytes > b.bytes; });
+  std::sort(roles.begin(), roles.end(), LargerFirst);
   return roles;
 }
 

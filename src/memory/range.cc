@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/check.h"
-
 namespace trainfit::memory {
 namespace {
 
@@ -97,8 +95,9 @@ Range Widen(Bytes point, Term term) {
 
 GpuRanges MakeGpuRanges(const RangeInputs& inputs) {
   GpuRanges ranges;
-  const Bytes allocated = inputs.replay_allocated.value_or(inputs.live_peak);
-  CHECK(allocated >= inputs.live_peak) << "PyTorch cannot count fewer bytes than are live";
+  // A replay that ran out of memory saw less than what is live; otherwise it never counts fewer.
+  const Bytes allocated =
+      std::max(inputs.live_peak, inputs.replay_allocated.value_or(inputs.live_peak));
   ranges.allocated =
       Widen(allocated, inputs.several_ranks ? Term::kAllocatedParallel : Term::kAllocated);
   ranges.reserved = ReservedOf(inputs, ranges.allocated);

@@ -130,24 +130,25 @@ class ReferenceAllocator {
   bool ReleaseOversize(std::int64_t size, int stream) {
     if (max_split_ == INT64_MAX) return false;
     const std::int64_t wanted = std::max(size, max_split_);
-    std::vector<Segments::iterator> oversize;
+    std::vector<std::pair<std::int64_t, Segments::iterator>> oversize;  // by size, then address
     for (auto it = segments_.begin(); it != segments_.end(); ++it) {
       const bool whole = it->blocks.size() == 1 && it->blocks.front().handle < 0;
       if (it->stream != stream || it->small != (size <= kMiB) || !whole) continue;
-      if (it->blocks.front().size >= max_split_) oversize.push_back(it);
+      const std::int64_t bytes = it->blocks.front().size;
+      if (bytes < max_split_) continue;
+      const auto larger = std::find_if(oversize.begin(), oversize.end(),
+                                       [&](const auto& other) { return other.first > bytes; });
+      oversize.insert(larger, {bytes, it});
     }
-    const auto size_of = [](Segments::iterator it) { return it->blocks.front().size; };
-    std::stable_sort(oversize.begin(), oversize.end(),
-                     [&](auto a, auto b) { return size_of(a) < size_of(b); });
-    for (const auto it : oversize) {
-      if (size_of(it) < wanted) continue;
+    for (const auto& [bytes, it] : oversize) {
+      if (bytes < wanted) continue;
       segments_.erase(it);
       return true;
     }
     std::int64_t released = 0;
     while (!oversize.empty() && released < wanted) {
-      released += size_of(oversize.back());
-      segments_.erase(oversize.back());
+      released += oversize.back().first;
+      segments_.erase(oversize.back().second);
       oversize.pop_back();
     }
     return released >= wanted;
