@@ -1,0 +1,114 @@
+#include "base/json_writer.h"
+#include "report/fit.h"
+#include "report/json_pieces.h"
+
+namespace trainfit::report {
+namespace {
+
+void WriteReadings(const std::optional<verdict::Readings>& readings, JsonWriter* json) {
+  json->Key("readings");
+  if (!readings) {
+    json->Null();
+    return;
+  }
+  const auto reading = [json](std::string_view name, const verdict::Estimate& estimate) {
+    json->Key(name).BeginObject();
+    WriteEstimateFields(estimate, json);
+    json->EndObject();
+  };
+  json->BeginObject();
+  reading("allocated", readings->allocated);
+  reading("reserved", readings->reserved);
+  reading("nvidia_smi", readings->nvidia_smi);
+  json->EndObject();
+}
+
+void WritePlace(const verdict::PlaceAnswer& place, JsonWriter* json) {
+  json->BeginObject();
+  json->Field("place", program::Name(place.place));
+  json->Field("scope", place.scope);
+  json->Field("verdict", verdict::Name(place.fit));
+  WriteEstimateFields(place.bytes, json);
+  json->Key("capacity_bytes");
+  if (place.capacity) {
+    json->Int(place.capacity->value());
+  } else {
+    json->Null();
+  }
+  json->Field("peak_moment", place.peak_moment);
+  json->Key("parts");
+  WriteParts(place.parts, json);
+  WriteReadings(place.readings, json);
+  json->EndObject();
+}
+
+void WritePhase(const verdict::PhaseAnswer& phase, JsonWriter* json) {
+  json->BeginObject();
+  json->Field("phase", program::Name(phase.phase));
+  json->Key("ranks").BeginArray();
+  for (const verdict::RankAnswer& rank : phase.ranks) {
+    json->BeginObject();
+    json->Field("role", rank.role);
+    json->Field("count", rank.count);
+    json->Key("places").BeginArray();
+    for (const verdict::PlaceAnswer& place : rank.places) WritePlace(place, json);
+    json->EndArray();
+    json->EndObject();
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
+void WriteLimits(const verdict::Limits& limits, JsonWriter* json) {
+  json->BeginObject();
+  WriteOptional("max_micro_batch", limits.max_micro_batch, json);
+  WriteOptional("max_seq_len", limits.max_sequence_length, json);
+  WriteOptional("min_gpus", limits.min_gpus, json);
+  json->EndObject();
+}
+
+void WriteRemedies(const std::vector<verdict::Remedy>& remedies, JsonWriter* json) {
+  json->BeginArray();
+  for (const verdict::Remedy& remedy : remedies) {
+    json->BeginObject();
+    json->Field("change", remedy.change);
+    json->Field("cost", remedy.cost);
+    json->Field("verdict", verdict::Name(remedy.fit));
+    json->Field("point_bytes", remedy.point);
+    json->Field("saves_bytes", remedy.saves);
+    json->EndObject();
+  }
+  json->EndArray();
+}
+
+}  // namespace
+
+std::string FitJson(const verdict::Answer& answer) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Field("schema", "trainfit.fit/1");
+  json.Key("stack");
+  WriteStack(answer.plan.facts.stack(), &json);
+  json.Field("verdict", verdict::Name(answer.fit));
+  json.Key("model");
+  WriteModel(*answer.plan.model, plan::TrainableParameterCount(answer.plan), &json);
+  json.Key("recipe");
+  WriteRecipe(answer.plan, &json);
+  json.Key("machine");
+  WriteMachine(answer.machine, &json);
+  json.Key("phases").BeginArray();
+  for (const verdict::PhaseAnswer& phase : answer.phases) WritePhase(phase, &json);
+  json.EndArray();
+  json.Key("limits");
+  WriteLimits(answer.limits, &json);
+  json.Key("remedies");
+  WriteRemedies(answer.remedies, &json);
+  json.Key("assumptions");
+  WriteAssumptions(answer.assumptions, &json);
+  json.Key("warnings");
+  WriteWarnings(answer.warnings, &json);
+  json.EndObject();
+  return json.Take();
+}
+
+}  // namespace trainfit::report
