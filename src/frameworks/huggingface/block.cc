@@ -28,7 +28,7 @@ class BlockRecorder {
         layer_{tape_, plan, frame_, plan.model->Text()},
         input_wants_gradient_(input_wants_gradient) {
     const Frame before = BeforeFrame(plan, false);
-    stream_ = before.held(before.Find(spec::Part::kTokenEmbedding)).dtype;
+    stream_ = before.WeightLeaf(before.Find(spec::Part::kTokenEmbedding)).dtype;
     shape_ = {plan.TokensPerMicroBatch(), plan.model->Text().hidden};
     cos_sin_ = tape_.Borrowed(shape_, stream_);
   }

@@ -31,7 +31,7 @@ std::int64_t RotaryWidth(const spec::Stack& stack) {
 // dtype of the residual stream: that of the embedding's weight.
 Dtype StreamDtype(const Frame& before) {
   const std::int32_t embedding = before.Find(Part::kTokenEmbedding);
-  return before.held(embedding).dtype;
+  return before.ComputeDtype(before.held(embedding).dtype);
 }
 
 Bytes RotaryBytes(const plan::Plan& plan, const Frame& before) {

@@ -29,6 +29,12 @@ Slot Frame::StateSlot(std::int32_t number, std::int32_t state) const {
   return {frame_, program::kStateSlots + (base_ + number) * program::kStatesPerTensor + state};
 }
 
+spec::Dtype Frame::ComputeDtype(spec::Dtype stored) const {
+  // accelerate/utils/dataclasses.py: param_dtype = reduce_dtype = output_dtype of the precision.
+  const bool casts = plan_->parallel.sharding == spec::Sharding::kFsdp2 && plan_->autocast;
+  return casts && stored == spec::Dtype::kFp32 ? plan_->compute_dtype : stored;
+}
+
 Leaf Frame::WeightLeaf(std::int32_t i) const {
   const TensorSpec& spec = tensor(i);
   Leaf leaf;
@@ -37,7 +43,7 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   leaf.shape = spec.shape.size() < 2
                    ? program::Shape{1, spec.Elements()}
                    : program::Shape{spec.shape[0], spec.Elements() / spec.shape[0]};
-  leaf.dtype = held(i).dtype;
+  leaf.dtype = ComputeDtype(held(i).dtype);
   leaf.trainable = held(i).trainable;
   leaf.has_gradient = has_gradients_ && leaf.trainable;
   leaf.label = Name(spec.part).data();
@@ -53,7 +59,7 @@ Leaf Frame::AdapterLeaf(std::int32_t i, bool is_b) const {
   leaf.weight = {frame_, program::kWeightSlots + base_ + number};
   leaf.gradient = GradientSlot(number);
   leaf.shape = is_b ? program::Shape{spec.shape[0], rank} : program::Shape{rank, spec.shape[1]};
-  leaf.dtype = plan_->adapter_dtype;
+  leaf.dtype = ComputeDtype(plan_->adapter_dtype);
   leaf.trainable = true;
   leaf.has_gradient = has_gradients_;
   leaf.label = is_b ? "lora_B" : "lora_A";

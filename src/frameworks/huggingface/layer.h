@@ -42,6 +42,9 @@ class Frame {
   }
   std::int32_t size() const { return static_cast<std::int32_t>(tensors_->size()); }
 
+  // The type in which operations see a tensor that is stored as `stored`: FSDP's mixed precision
+  // gathers weights in the compute dtype.
+  spec::Dtype ComputeDtype(spec::Dtype stored) const;
   program::Leaf WeightLeaf(std::int32_t i) const;
   program::Leaf AdapterLeaf(std::int32_t i, bool is_b) const;
   program::Slot WeightSlot(std::int32_t i) const;
@@ -53,6 +56,9 @@ class Frame {
   program::Slot GradientSlot(std::int32_t number) const {
     return {frame_, program::kGradientSlots + base_ + number};
   }
+  // Number of a tensor that is unique among all frames that share a slot range.
+  std::int32_t Unique(std::int32_t number) const { return base_ + number; }
+  const plan::Plan& plan() const { return *plan_; }
 
  private:
   const plan::Plan* plan_;

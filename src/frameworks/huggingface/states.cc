@@ -88,7 +88,9 @@ const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
 void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::Plan& plan) {
   const spec::TensorSpec& tensor = frame.tensor(i);
   const std::int64_t elements = tensor.Elements();
-  const QuantizedSize size = FourBitSize(elements, plan.double_quantization);
+  QuantizedSize size = FourBitSize(elements, plan.double_quantization);
+  // The packed matrix is sharded; its scales (quant_state) stay whole on each rank.
+  size.packed = Bytes(ShardRows(plan, size.packed.value()));
   const program::Tensor full =
       tape.NewBytes(SizeOf(elements, plan.compute_dtype), Role::kTemporary, "weight to quantize");
   tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Name(tensor.part).data());
@@ -105,21 +107,27 @@ void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::P
 
 }  // namespace
 
+std::int64_t ShardRows(const plan::Plan& plan, std::int64_t rows) {
+  if (plan.parallel.sharding != spec::Sharding::kFsdp2) return rows;
+  return CeilDiv(rows, plan.parallel.data);
+}
+
 std::vector<Trained> TrainedTensors(const Frame& frame) {
+  const Dtype adapters = frame.plan().adapter_dtype;
   std::vector<Trained> trained;
   for (std::int32_t i = 0; i < frame.size(); ++i) {
     const spec::TensorSpec& tensor = frame.tensor(i);
-    const auto add = [&](std::int32_t number, const program::Leaf& leaf) {
-      trained.push_back({number, leaf.shape.rows * leaf.shape.cols, leaf.shape.rows,
-                         leaf.shape.cols, leaf.dtype,
+    const auto add = [&](std::int32_t number, const program::Leaf& leaf, Dtype dtype) {
+      const std::int64_t rows = ShardRows(frame.plan(), leaf.shape.rows);
+      trained.push_back({number, rows * leaf.shape.cols, rows, leaf.shape.cols, dtype,
                          tensor.part == spec::Part::kTokenEmbedding ||
                              tensor.part == spec::Part::kPositionEmbedding,
                          leaf.label});
     };
-    if (frame.held(i).trainable) add(i, frame.WeightLeaf(i));
+    if (frame.held(i).trainable) add(i, frame.WeightLeaf(i), frame.held(i).dtype);
     if (frame.held(i).lora_rank > 0) {
-      add(Frame::AdapterNumber(i, false), frame.AdapterLeaf(i, false));
-      add(Frame::AdapterNumber(i, true), frame.AdapterLeaf(i, true));
+      add(Frame::AdapterNumber(i, false), frame.AdapterLeaf(i, false), adapters);
+      add(Frame::AdapterNumber(i, true), frame.AdapterLeaf(i, true), adapters);
     }
   }
   return trained;
@@ -133,8 +141,18 @@ const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
       LoadQuantized(tape, frame, i, plan);
       continue;
     }
-    tape.AllocSlot(frame.WeightSlot(i), SizeOf(frame.tensor(i).Elements(), frame.held(i).dtype),
-                   Role::kWeights, Name(frame.tensor(i).part).data());
+    const std::vector<std::int64_t>& shape = frame.tensor(i).shape;
+    const std::int64_t elements = frame.tensor(i).Elements();
+    const std::int64_t shard = elements / shape[0] * ShardRows(plan, shape[0]);
+    // accelerate/utils/fsdp_utils.py fsdp2_load_full_state_dict: each parameter is broadcast whole,
+    // then sharded.
+    program::Tensor whole;
+    if (shard < elements) {
+      whole = tape.NewBytes(SizeOf(elements, frame.held(i).dtype), Role::kTemporary,
+                            "parameter to shard");
+    }
+    tape.AllocSlot(frame.WeightSlot(i), SizeOf(shard, frame.held(i).dtype), Role::kWeights,
+                   Name(frame.tensor(i).part).data());
   }
   return Finish(tape, store);
 }
@@ -145,8 +163,9 @@ const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore
     if (frame.held(i).lora_rank == 0) continue;
     for (const bool is_b : {false, true}) {
       const program::Leaf leaf = frame.AdapterLeaf(i, is_b);
-      tape.AllocSlot(leaf.weight, SizeOf(leaf.shape.rows * leaf.shape.cols, leaf.dtype),
-                     Role::kAdapterWeights, leaf.label);
+      const std::int64_t shard = ShardRows(frame.plan(), leaf.shape.rows) * leaf.shape.cols;
+      tape.AllocSlot(leaf.weight, SizeOf(shard, frame.plan().adapter_dtype), Role::kAdapterWeights,
+                     leaf.label);
     }
   }
   return Finish(tape, store);

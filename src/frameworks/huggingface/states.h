@@ -20,6 +20,10 @@ struct Trained {
 };
 std::vector<Trained> TrainedTensors(const Frame& frame);
 
+// Rows of dimension 0 that one rank holds: FSDP2 shards each parameter there, padded to the ranks
+// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
+std::int64_t ShardRows(const plan::Plan& plan, std::int64_t rows);
+
 // Base weights as they lie on the GPU after loading. 4-bit weights pass through a full-precision
 // copy of one matrix at a time.
 const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
