@@ -253,6 +253,16 @@ TEST(ExpandableSegments, FreedBlocksServeALargerRequest) {
   EXPECT_EQ(allocator.peak_reserved(), 200 * kMiB);
 }
 
+TEST(ExpandableSegments, TheGrowingEndIsUsedLast) {
+  CachingAllocator allocator({.expandable_segments = true});
+  const BlockId hole = allocator.Allocate(12 * kMiB);
+  allocator.Allocate(5 * kMiB);
+  allocator.Free(hole);
+  // 3 MiB at the end would fit best, but they can grow: the hole of 12 MiB counts as smaller.
+  allocator.Allocate(2 * kMiB);
+  EXPECT_EQ(Layout(allocator), "20971520: 2097152* 10485760 5242880* 3145728");
+}
+
 TEST(ExpandableSegments, PagesInsideAFreeBlockComeBackWhenTheDeviceIsFull) {
   CachingAllocator allocator({.expandable_segments = true, .capacity = 200 * kMiB});
   const BlockId front = allocator.Allocate(90 * kMiB);
