@@ -40,9 +40,7 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   Leaf leaf;
   leaf.weight = WeightSlot(i);
   leaf.gradient = GradientSlot(i);
-  leaf.shape = spec.shape.size() < 2
-                   ? program::Shape{1, spec.Elements()}
-                   : program::Shape{spec.shape[0], spec.Elements() / spec.shape[0]};
+  leaf.shape = {spec.shape[0], spec.Elements() / spec.shape[0]};
   leaf.dtype = ComputeDtype(held(i).dtype);
   leaf.trainable = held(i).trainable;
   leaf.has_gradient = has_gradients_ && leaf.trainable;
