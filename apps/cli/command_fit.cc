@@ -1,0 +1,32 @@
+#include "cli/commands.h"
+#include "cli/output.h"
+
+namespace trainfit::cli {
+namespace {
+
+int StatusOf(verdict::Fit fit, bool is_strict) {
+  switch (fit) {
+    case verdict::Fit::kFits:
+      return kOk;
+    case verdict::Fit::kTight:
+    case verdict::Fit::kUnknown:
+      return is_strict ? kNo : kOk;
+    case verdict::Fit::kDoesNotFit:
+      return kNo;
+  }
+  return kNo;
+}
+
+}  // namespace
+
+int RunFit(const Request& request, const Environment& environment) {
+  const api::FitRequest question{ModelOf(request, environment), request.on, request.recipe};
+  const Expected<verdict::Answer> answer = api::Fit(question);
+  if (!answer) return PrintErrors(answer.error());
+  const bool is_written =
+      PrintAnswer(request.json ? api::FitJson(*answer)
+                               : api::FitText(*answer, TextOptionsFor(request, environment)));
+  return is_written ? StatusOf(answer->fit, request.strict) : kInternal;
+}
+
+}  // namespace trainfit::cli

@@ -1,0 +1,41 @@
+// The one table of commands.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/environment.h"
+#include "cli/options.h"
+#include "cli/request.h"
+
+namespace trainfit::cli {
+
+// Exit status; `docs` and the README name the same four.
+enum Status : int { kOk = 0, kNo = 1, kUsage = 2, kInternal = 3 };
+
+struct Command {
+  std::string_view name;     // "" is the command without a name: `trainfit MODEL`
+  std::string_view usage;    // "MODEL --on HARDWARE [options]"
+  std::string_view summary;  // one sentence for the list of commands
+  std::string_view example;
+  CommandBit bit = kSurveyBit;
+  bool needs_on = false;
+  int (*run)(const Request& request, const Environment& environment) = nullptr;
+};
+
+std::span<const Command> Commands();
+const Command& UnnamedCommand();
+// nullptr: there is none of that name.
+const Command* FindCommand(std::string_view name);
+std::vector<std::string> CommandNames();
+
+int RunSurvey(const Request& request, const Environment& environment);
+int RunFit(const Request& request, const Environment& environment);
+
+// What all commands do with their ingredients.
+api::ModelQuery ModelOf(const Request& request, const Environment& environment);
+int PrintErrors(const Diagnostics& errors);  // kUsage
+
+}  // namespace trainfit::cli

@@ -1,0 +1,433 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/values.h"
+
+namespace trainfit::cli {
+namespace {
+
+using Complaint = std::optional<Diagnostic>;
+using spec::AttentionImplementation;
+using spec::LossKernel;
+using spec::Optimizer;
+using spec::OptimizerLoop;
+using spec::Precision;
+using spec::Sharding;
+
+// Far above anything that is trained, far below where arithmetic ends; what is too much for a
+// model or a card is said by the answer.
+constexpr Bounds kMicroBatch{1, 1'000'000};
+constexpr Bounds kAccumulation{1, 1'000'000};
+constexpr Bounds kLength{1, 100'000'000};
+constexpr Bounds kLoraRank{1, 65'536};
+constexpr Bounds kWidth{60, 200};
+
+constexpr std::array kPrecisionSynonyms = std::to_array<Synonym<Precision>>({
+    {"no", Precision::kFp32},
+    {"float32", Precision::kFp32},
+    {"bfloat16", Precision::kBf16Mixed},
+    {"float16", Precision::kFp16Mixed},
+    {"pure-bf16", Precision::kBf16Pure},
+    {"pure-fp16", Precision::kFp16Pure},
+});
+constexpr std::array kOptimizerSynonyms = std::to_array<Synonym<Optimizer>>({
+    {"adamw-torch", Optimizer::kAdamW},
+    {"adamw-torch-fused", Optimizer::kAdamW},
+    {"adamw-8bit", Optimizer::kAdamW8bit},
+    {"adamw-bnb-8bit", Optimizer::kAdamW8bit},
+    {"paged-adamw-32bit", Optimizer::kPagedAdamW},
+    {"lion-32bit", Optimizer::kLion},
+});
+constexpr std::array kAttentionSynonyms = std::to_array<Synonym<AttentionImplementation>>({
+    {"flash-attention-2", AttentionImplementation::kFlash2},
+    {"flash-attention-3", AttentionImplementation::kFlash3},
+});
+constexpr std::array kLossSynonyms = std::to_array<Synonym<LossKernel>>({
+    {"fused-linear", LossKernel::kFusedLinear},
+    {"chunked-nll", LossKernel::kChunked},
+});
+constexpr std::array kShardingSynonyms = std::to_array<Synonym<Sharding>>({
+    {"zero-1", Sharding::kZero1},
+    {"zero-2", Sharding::kZero2},
+    {"zero-3", Sharding::kZero3},
+});
+template <typename Enum>
+constexpr std::array<Synonym<Enum>, 0> kNoSynonyms = {};
+
+Complaint SetMethod(std::string_view value, Request* request) {
+  std::optional<spec::Method> method;
+  Complaint complaint =
+      ReadWord("method", value, spec::Method::kQlora, kNoSynonyms<spec::Method>, &method);
+  if (method) request->recipe.method = *method;
+  return complaint;
+}
+
+Complaint SetModel(std::string_view value, Request* request) {
+  request->model = value;
+  return std::nullopt;
+}
+
+Complaint SetOn(std::string_view value, Request* request) {
+  request->on = value;
+  return std::nullopt;
+}
+
+Complaint SetCount(std::string_view value, Bounds bounds, bool allow_k,
+                   std::optional<std::int64_t>* target) {
+  std::int64_t count = 0;
+  Complaint complaint = ReadCount(value, bounds, allow_k, &count);
+  if (!complaint) *target = count;
+  return complaint;
+}
+
+Complaint SetMicroBatch(std::string_view value, Request* request) {
+  return SetCount(value, kMicroBatch, false, &request->recipe.micro_batch);
+}
+
+Complaint SetLength(std::string_view value, Request* request) {
+  return SetCount(value, kLength, true, &request->recipe.sequence_length);
+}
+
+Complaint SetAccumulation(std::string_view value, Request* request) {
+  return SetCount(value, kAccumulation, false, &request->recipe.gradient_accumulation);
+}
+
+Complaint SetPrecision(std::string_view value, Request* request) {
+  return ReadWord("precision", value, Precision::kFp16Pure, kPrecisionSynonyms,
+                  &request->recipe.precision);
+}
+
+Complaint SetOptimizer(std::string_view value, Request* request) {
+  // The one name that says two things.
+  if (Normalized(value) == "adamw-torch-fused") {
+    request->recipe.optimizer_loop = OptimizerLoop::kFused;
+  }
+  return ReadWord("optimizer", value, Optimizer::kSgdMomentum, kOptimizerSynonyms,
+                  &request->recipe.optimizer);
+}
+
+Complaint SetOptimizerLoop(std::string_view value, Request* request) {
+  return ReadWord("optimizer-loop", value, OptimizerLoop::kForLoop, kNoSynonyms<OptimizerLoop>,
+                  &request->recipe.optimizer_loop);
+}
+
+Complaint SetCheckpointing(std::string_view value, Request* request) {
+  request->recipe.checkpointing =
+      value == "yes" ? spec::Checkpointing::kFull : spec::Checkpointing::kNone;
+  return std::nullopt;
+}
+
+Complaint SetAttention(std::string_view value, Request* request) {
+  return ReadWord("attention", value, AttentionImplementation::kFlash3, kAttentionSynonyms,
+                  &request->recipe.attention);
+}
+
+Complaint SetLoss(std::string_view value, Request* request) {
+  return ReadWord("loss", value, LossKernel::kChunked, kLossSynonyms, &request->recipe.loss);
+}
+
+Complaint SetSharding(std::string_view value, Request* request) {
+  return ReadWord("sharding", value, Sharding::kFsdp2, kShardingSynonyms,
+                  &request->recipe.sharding);
+}
+
+spec::LoraRecipe& Lora(Request* request) {
+  if (!request->recipe.lora) request->recipe.lora.emplace();
+  return *request->recipe.lora;
+}
+
+Complaint SetLoraRank(std::string_view value, Request* request) {
+  return ReadCount(value, kLoraRank, false, &Lora(request).rank);
+}
+
+// "q_proj,v_proj" → its names; a complaint when one is empty.
+Complaint SetNames(std::string_view value, std::vector<std::string>* names) {
+  names->clear();
+  while (true) {
+    const std::size_t comma = std::min(value.find(','), value.size());
+    if (comma == 0) {
+      return Error("empty-name", "an empty name in a list of modules", "q_proj,v_proj");
+    }
+    names->emplace_back(value.substr(0, comma));
+    if (comma == value.size()) return std::nullopt;
+    value.remove_prefix(comma + 1);
+  }
+}
+
+Complaint SetLoraTargets(std::string_view value, Request* request) {
+  return SetNames(value, &Lora(request).targets);
+}
+
+Complaint SetLoraDropout(std::string_view value, Request* request) {
+  return ReadFraction(value, 0, 1, &Lora(request).dropout);
+}
+
+Complaint SetModulesToSave(std::string_view value, Request* request) {
+  return SetNames(value, &Lora(request).modules_to_save);
+}
+
+Complaint SetFramework(std::string_view value, Request* request) {
+  const std::size_t at = std::min(value.find('@'), value.size());
+  if (at == 0) {
+    return Error("empty-name", "a framework needs a name", "NAME, or NAME@VERSION");
+  }
+  request->recipe.framework = value.substr(0, at);
+  request->recipe.framework_version = at == value.size() ? "" : value.substr(at + 1);
+  return std::nullopt;
+}
+
+template <bool Request::* kMember>
+Complaint SetSwitch(std::string_view value, Request* request) {
+  request->*kMember = value == "yes";
+  return std::nullopt;
+}
+
+Complaint SetLiger(std::string_view value, Request* request) {
+  request->recipe.liger_kernels = value == "yes";
+  return std::nullopt;
+}
+
+Complaint SetPaddingFree(std::string_view value, Request* request) {
+  request->recipe.padding_free = value == "yes";
+  return std::nullopt;
+}
+
+Complaint SetDoubleQuantization(std::string_view value, Request* request) {
+  request->recipe.double_quantization = value == "yes";
+  return std::nullopt;
+}
+
+Complaint SetWidth(std::string_view value, Request* request) {
+  std::int64_t width = 0;
+  Complaint complaint = ReadCount(value, kWidth, false, &width);
+  if (!complaint) request->width = static_cast<int>(width);
+  return complaint;
+}
+
+template <auto kLast>
+std::vector<std::string> WordsUpTo() {
+  return PrintedWords(kLast);
+}
+
+constexpr Option kOptions[] = {
+    {.name = "method",
+     .metavar = "METHOD",
+     .help = "what is trained",
+     .group = Group::kCase,
+     .commands = kFitBit,
+     .apply = SetMethod,
+     .words = WordsUpTo<spec::Method::kQlora>},
+    {.name = "model",
+     .aliases = "model-name-or-path",
+     .metavar = "MODEL",
+     .help = "the same as MODEL alone",
+     .group = Group::kCase,
+     .apply = SetModel},
+    {.name = "on",
+     .metavar = "HARDWARE",
+     .help = "rtx-4090, 2xrtx-4090, 8xa100-80, 8x8xa100-80 (nodes x cards), aws-p4d.24xlarge",
+     .group = Group::kCase,
+     .commands = kFitBit,
+     .apply = SetOn},
+    {.name = "sharding",
+     .metavar = "HOW",
+     .help = "what is spread over several cards",
+     .group = Group::kCase,
+     .commands = kFitBit,
+     .apply = SetSharding,
+     .words = WordsUpTo<Sharding::kFsdp2>},
+    {.name = "micro-batch",
+     .aliases = "per-device-train-batch-size micro-batch-size",
+     .metavar = "N",
+     .help = "sequences that a card works on at once",
+     .group = Group::kBatch,
+     .apply = SetMicroBatch},
+    {.name = "seq-len",
+     .aliases = "max-length max-seq-length cutoff-len",
+     .metavar = "N",
+     .help = "tokens of a sequence; 4k is 4096",
+     .group = Group::kBatch,
+     .apply = SetLength},
+    {.name = "gradient-accumulation",
+     .aliases = "gradient-accumulation-steps",
+     .metavar = "N",
+     .help = "micro-batches of one optimizer step",
+     .group = Group::kBatch,
+     .apply = SetAccumulation},
+    {.name = "padding-free",
+     .help = "pack sequences into one row without a mask",
+     .group = Group::kBatch,
+     .apply = SetPaddingFree,
+     .can_be_negated = true},
+    {.name = "precision",
+     .aliases = "mixed-precision",
+     .metavar = "WORD",
+     .help = "mixed precision, or -pure: weights and optimizer states in it as well",
+     .group = Group::kNumbers,
+     .apply = SetPrecision,
+     .words = WordsUpTo<Precision::kFp16Pure>},
+    {.name = "optimizer",
+     .aliases = "optim",
+     .metavar = "NAME",
+     .help = "",
+     .group = Group::kNumbers,
+     .apply = SetOptimizer,
+     .words = WordsUpTo<Optimizer::kSgdMomentum>},
+    {.name = "optimizer-loop",
+     .metavar = "WORD",
+     .help = "how torch goes through the parameters",
+     .group = Group::kNumbers,
+     .apply = SetOptimizerLoop,
+     .words = WordsUpTo<OptimizerLoop::kForLoop>},
+    {.name = "gradient-checkpointing",
+     .aliases = "activation-checkpointing",
+     .help = "recompute activations in the backward pass",
+     .group = Group::kNumbers,
+     .apply = SetCheckpointing,
+     .can_be_negated = true},
+    {.name = "attention",
+     .aliases = "attn-implementation",
+     .metavar = "WORD",
+     .help = "",
+     .group = Group::kNumbers,
+     .apply = SetAttention,
+     .words = WordsUpTo<AttentionImplementation::kFlash3>},
+    {.name = "loss",
+     .metavar = "WORD",
+     .help = "kernel of the cross entropy",
+     .group = Group::kNumbers,
+     .apply = SetLoss,
+     .words = WordsUpTo<LossKernel::kChunked>},
+    {.name = "liger-kernels",
+     .aliases = "use-liger-kernel",
+     .help = "fused norm, rotary and activation kernels",
+     .group = Group::kNumbers,
+     .apply = SetLiger,
+     .can_be_negated = true},
+    {.name = "lora-r",
+     .aliases = "lora-rank",
+     .metavar = "N",
+     .help = "rank of the adapters",
+     .group = Group::kLora,
+     .apply = SetLoraRank},
+    {.name = "lora-targets",
+     .aliases = "lora-target lora-target-modules",
+     .metavar = "NAMES",
+     .help = "modules with adapters: all-linear, or q_proj,v_proj",
+     .group = Group::kLora,
+     .apply = SetLoraTargets},
+    {.name = "lora-dropout",
+     .metavar = "P",
+     .help = "",
+     .group = Group::kLora,
+     .apply = SetLoraDropout},
+    {.name = "modules-to-save",
+     .aliases = "lora-modules-to-save",
+     .metavar = "NAMES",
+     .help = "modules trained whole beside the adapters",
+     .group = Group::kLora,
+     .apply = SetModulesToSave},
+    {.name = "double-quantization",
+     .aliases = "bnb-4bit-use-double-quant",
+     .help = "quantize the scales of 4-bit weights as well",
+     .group = Group::kLora,
+     .apply = SetDoubleQuantization,
+     .can_be_negated = true},
+    {.name = "framework",
+     .metavar = "NAME[@VERSION]",
+     .help = "whose defaults fill in the rest",
+     .group = Group::kFramework,
+     .apply = SetFramework},
+    {.name = "strict",
+     .help = "a tight fit counts as none (exit status 1)",
+     .group = Group::kOutput,
+     .commands = kFitBit,
+     .apply = SetSwitch<&Request::strict>},
+    {.name = "explain",
+     .help = "formula and source of every number",
+     .group = Group::kOutput,
+     .apply = SetSwitch<&Request::explain>},
+    {.name = "json",
+     .help = "the answer for programs",
+     .group = Group::kOutput,
+     .apply = SetSwitch<&Request::json>},
+    {.name = "width",
+     .metavar = "COLUMNS",
+     .help = "instead of the terminal's, 60 to 200",
+     .group = Group::kOutput,
+     .apply = SetWidth},
+    {.name = "no-color",
+     .aliases = "no-colour",
+     .help = "no colours (so does NO_COLOR in the environment)",
+     .group = Group::kOutput,
+     .apply = SetSwitch<&Request::no_color>},
+    {.name = "ascii",
+     .help = "no signs beyond ASCII",
+     .group = Group::kOutput,
+     .apply = SetSwitch<&Request::ascii>},
+    {.name = "help",
+     .help = "this text",
+     .group = Group::kOutput,
+     .apply = SetSwitch<&Request::help>},
+    {.name = "version", .help = "", .group = Group::kOutput, .apply = SetSwitch<&Request::version>},
+};
+
+// Calls visit(name) for the name and each alias.
+template <typename Visit>
+void ForEachName(const Option& option, Visit visit) {
+  visit(option.name);
+  std::string_view rest = option.aliases;
+  while (!rest.empty()) {
+    const std::size_t space = std::min(rest.find(' '), rest.size());
+    visit(rest.substr(0, space));
+    rest.remove_prefix(std::min(space + 1, rest.size()));
+  }
+}
+
+}  // namespace
+
+std::string_view Title(Group group) {
+  switch (group) {
+    case Group::kCase:
+      return "The case";
+    case Group::kBatch:
+      return "Batch";
+    case Group::kNumbers:
+      return "Numbers and kernels";
+    case Group::kLora:
+      return "LoRA and QLoRA";
+    case Group::kFramework:
+      return "Framework";
+    case Group::kOutput:
+      return "Output";
+  }
+  return "";
+}
+
+std::span<const Option> Options() { return kOptions; }
+
+const Option* FindOption(std::string_view name) {
+  const std::string wanted = Normalized(name);
+  for (const Option& option : kOptions) {
+    bool is_it = false;
+    ForEachName(option, [&](std::string_view known) { is_it = is_it || known == wanted; });
+    if (is_it) return &option;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> OptionNames(unsigned commands) {
+  std::vector<std::string> names;
+  for (const Option& option : kOptions) {
+    if ((option.commands & commands) == 0) continue;
+    ForEachName(option, [&](std::string_view name) {
+      names.emplace_back(name);
+      if (option.can_be_negated) names.push_back("no-" + std::string(name));
+    });
+  }
+  return names;
+}
+
+}  // namespace trainfit::cli

@@ -1,0 +1,27 @@
+// Everything that a command line can say.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/api.h"
+
+namespace trainfit::cli {
+
+struct Request {
+  std::string model;
+  std::string on;
+  spec::Recipe recipe;
+  std::string typed;  // the options of the recipe as they were typed
+  bool strict = false;
+  bool json = false;
+  bool explain = false;
+  bool no_color = false;
+  bool ascii = false;
+  std::optional<int> width;
+  bool help = false;
+  bool version = false;
+};
+
+}  // namespace trainfit::cli

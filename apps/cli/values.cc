@@ -1,0 +1,87 @@
+#include "cli/values.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+
+namespace trainfit::cli {
+namespace {
+
+constexpr std::int64_t kKilo = 1024;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+Diagnostic OutOfBounds(std::string_view text, std::string_view least, std::string_view most) {
+  return Error("out-of-range",
+               fmt::format("{} is out of range: from {} to {}", CutToWidth(text, 40), least, most));
+}
+
+std::string Commas(std::int64_t value) {
+  std::string text = std::to_string(value);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
+  return text;
+}
+
+}  // namespace
+
+std::string Normalized(std::string_view text) {
+  std::string word(text);
+  for (char& c : word) {
+    if (c == '_') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
+std::optional<Diagnostic> ReadCount(std::string_view text, Bounds bounds, bool allow_k,
+                                    std::int64_t* value) {
+  std::string_view digits = text;
+  const bool has_k = allow_k && (digits.ends_with('k') || digits.ends_with('K'));
+  if (has_k) digits.remove_suffix(1);
+  std::string_view unsigned_digits = digits;
+  if (unsigned_digits.starts_with('-')) unsigned_digits.remove_prefix(1);
+  bool is_number = !unsigned_digits.empty();
+  for (const char c : unsigned_digits) is_number = is_number && IsDigit(c);
+  if (!is_number) {
+    return Error(
+        "not-a-number", Quoted(text, 40) + " is not a whole number",
+        allow_k ? "digits, or digits and k for times 1024: 4096, 4k" : "digits alone, like 8");
+  }
+  std::int64_t number = 0;
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_too_long = result.ec != std::errc();
+  if (is_too_long || number < bounds.min || number > bounds.max / (has_k ? kKilo : 1)) {
+    return OutOfBounds(text, Commas(bounds.min), Commas(bounds.max));
+  }
+  *value = number * (has_k ? kKilo : 1);
+  return std::nullopt;
+}
+
+std::optional<Diagnostic> ReadFraction(std::string_view text, double min, double max,
+                                       double* value) {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, number);
+  if (text.empty() || result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) {
+    return Error("not-a-number", Quoted(text, 40) + " is not a number", "a decimal, like 0.05");
+  }
+  if (number < min || number >= max) {
+    return OutOfBounds(text, fmt::format("{}", min), fmt::format("below {}", max));
+  }
+  *value = number;
+  return std::nullopt;
+}
+
+Diagnostic UnknownWord(std::string_view what, std::string_view typed,
+                       const std::vector<std::string>& words) {
+  Diagnostic diagnostic =
+      Error("unknown-" + std::string(what), "unknown " + std::string(what) + " " + Quoted(typed),
+            NearestWord(typed, words));
+  std::string known = "known: ";
+  for (const std::string& word : words) known += (known.size() > 7 ? ", " : "") + word;
+  diagnostic.notes.push_back(known);
+  return diagnostic;
+}
+
+}  // namespace trainfit::cli
