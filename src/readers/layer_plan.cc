@@ -197,8 +197,10 @@ class LayerEmitter {
     switch (part.part) {
       case Part::kRouter:
         if (moe) {
+          const std::size_t weight = out_->size();
           list_.Linear(part.name, h, plan_.router_rows > 0 ? plan_.router_rows : mlp_.experts,
                        part.part, plan_.router_bias);
+          (*out_)[weight].is_linear = plan_.router_is_linear;
         }
         return true;
       case Part::kOther:  // the correction bias that load balancing, not the gradient, moves

@@ -34,6 +34,7 @@ struct LayerPlan {
   bool mlp_bias = false;                // both sides of the MLP, or of every expert
   bool norm_bias = false;               // LayerNorm with a bias
   bool router_bias = false;             // a trained bias of the router's linear layer
+  bool router_is_linear = true;         // false: the class holds a bare parameter
   bool latent_bias = false;             // MLA: of the down projections
   bool conv1d = false;                  // GPT-2's Conv1D stores [in, out]
   bool fused_experts = false;           // experts are one 3-D parameter, no nn.Linear

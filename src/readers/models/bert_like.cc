@@ -110,9 +110,9 @@ void AddEmbeddings(const ConfigView& config, Encoder* encoder, std::int64_t type
 void AddBertMaskedHead(const Encoder& encoder, TensorList* after) {
   const std::int64_t hidden = encoder.stack.hidden;
   after->Parameter("cls.predictions.bias", {encoder.vocab}, Part::kHead).is_bias = true;
-  after->Linear("cls.predictions.transform.dense", hidden, encoder.embedding, Part::kHead, true);
+  after->Linear("cls.predictions.transform.dense", hidden, encoder.embedding, Part::kPooler, true);
   after->Norm("cls.predictions.transform.LayerNorm", encoder.embedding, NormKind::kLayerNorm, true,
-              Part::kHead);
+              Part::kPooler);
 }
 
 }  // namespace
@@ -163,8 +163,8 @@ void BuildRoberta(ReadContext& context) {
     case Top::kMaskedLm:
     case Top::kPretraining:
       after.Parameter("lm_head.bias", {encoder.vocab}, Part::kHead).is_bias = true;
-      after.Linear("lm_head.dense", hidden, hidden, Part::kHead, true);
-      after.Norm("lm_head.layer_norm", hidden, NormKind::kLayerNorm, true, Part::kHead);
+      after.Linear("lm_head.dense", hidden, hidden, Part::kPooler, true);
+      after.Norm("lm_head.layer_norm", hidden, NormKind::kLayerNorm, true, Part::kPooler);
       break;
   }
   context.spec.stacks.push_back(std::move(encoder.stack));

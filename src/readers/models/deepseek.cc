@@ -172,6 +172,7 @@ void BuildDeepseek(ReadContext& context) {
   DecoderPlan plan = PlanLlama(context);
   const bool bias = config.FlagOr({"attention_bias"}, false);
   plan.layer.SetAttentionBias(bias, bias);
+  plan.layer.router_is_linear = false;
   const ExpertSizes experts = ReadDeepseekExperts(config, {}, 0);
   ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 0), plan.layer,
                 WithExperts(plan.layer, experts, kDeepseekParts));
@@ -183,6 +184,7 @@ void BuildGlm4Moe(ReadContext& context) {
   DecoderPlan plan = PlanLlama(context);
   plan.layer.SetAttentionBias(config.FlagOr({"attention_bias"}, false), false);
   plan.layer.kind.attention.qk_norm = config.FlagOr({"use_qk_norm"}, false);
+  plan.layer.router_is_linear = false;
   const ExpertSizes experts =
       ReadDeepseekExperts(config, {.experts = 128, .per_token = 8, .width = 1408}, 1);
   ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 1), plan.layer,
@@ -196,6 +198,7 @@ void BuildDeepseekV2(ReadContext& context) {
   plan.layer.parts = kLatentDenseParts;
   UseLatentAttention(config, &plan);
   plan.layer.mlp_bias = config.FlagOr({"mlp_bias"}, false);
+  plan.layer.router_is_linear = false;
   const ExpertSizes experts =
       ReadDeepseekExperts(config, {.experts = 64, .per_token = 6, .width = 1407}, 2);
   ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 0), plan.layer,
@@ -208,6 +211,7 @@ void BuildDeepseekV3(ReadContext& context) {
   DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
   plan.layer.parts = kLatentDenseParts;
   UseLatentAttention(config, &plan);
+  plan.layer.router_is_linear = false;
   const ExpertSizes experts =
       ReadDeepseekExperts(config, {.experts = 256, .per_token = 8, .width = 2048}, 1);
   ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 3), plan.layer,

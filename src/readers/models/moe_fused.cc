@@ -145,6 +145,7 @@ void BuildGptOss(ReadContext& context) {
   plan.layer.SetAttentionBias(bias, bias);
   plan.layer.mlp_bias = true;
   plan.layer.router_bias = true;
+  plan.layer.router_is_linear = false;
   plan.layer.fused_experts = true;
   plan.layer.expert_in_first = true;
   const ExpertSizes experts =
