@@ -1,6 +1,14 @@
-#include "frameworks/huggingface/fsdp2.h"
+// FSDP2 (fully_shard) as accelerate uses it: each layer is a unit, everything else the root unit.
+//
+// Order and lifetimes are those of torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:
+// the gather buffer of a unit lives until the next unit has copied out (forward) or until its own
+// copy-out (backward, where the next unit is prefetched); the input of a reduce-scatter lives until
+// the next one starts; the root unit stays whole from the start of forward to the end of backward.
+#include <array>
+#include <span>
 
 #include "frameworks/huggingface/quantization.h"
+#include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
 
 namespace trainfit::frameworks::huggingface {
@@ -18,7 +26,17 @@ constexpr Slot kGather{0, program::kBoundarySlots + 2};
 constexpr Slot kReduceInput{0, program::kBoundarySlots + 3};
 constexpr Slot kShardedGradients{0, program::kBoundarySlots + 4};
 constexpr std::int32_t kUnsharded = program::kWeightSlots + (1 << 14);
-constexpr std::int32_t kDdpBuckets = program::kGradientSlots + (1 << 14);
+
+// What happens to one unit, each a leaf at the unit's frame.
+struct Unit {
+  const Segment* gather = nullptr;  // all-gather into one buffer
+  const Segment* free_gather = nullptr;
+  const Segment* copy_out = nullptr;  // whole parameters appear
+  const Segment* reshard = nullptr;   // whole parameters disappear
+  const Segment* reduce = nullptr;    // gradients → shard, the input buffer stays
+  const Segment* free_reduce_input = nullptr;
+  const Segment* zero_grad = nullptr;  // the shard of the gradients disappears
+};
 
 // One parameter of the unit, whole.
 struct Whole {
@@ -42,8 +60,8 @@ class UnitRecorder {
     }
   }
 
-  FsdpUnit Record() {
-    FsdpUnit unit;
+  Unit Record() {
+    Unit unit;
     unit.gather = Leaf([&](Tape& tape) { Gather(tape); });
     unit.free_gather = Leaf([&](Tape& tape) {
       tape.FreeSlot(kGather, gathered_, Role::kCommunication, "gather buffer");
@@ -151,21 +169,84 @@ class UnitRecorder {
   Bytes sharded_gradients_;
 };
 
+class Fsdp2 : public Sharding {
+ public:
+  explicit Fsdp2(const ModelFrames& frames) : frames_(frames), store_(frames.store()) {
+    const std::array<const Frame*, 2> ends = {&frames.before(), &frames.after()};
+    root_ = UnitRecorder(ends, store_).Record();
+    for (const Frame& layer : frames.layers()) {
+      const Frame* frame = &layer;
+      units_.push_back(UnitRecorder({&frame, 1}, store_).Record());
+    }
+  }
+
+  void AppendInit(Children&) override {}
+
+  void BeginForward(Children& children) override {
+    children.push_back({root_.gather, 0});
+    children.push_back({root_.copy_out, 0});
+  }
+
+  const Segment* Forward(const Position& p, const Segment* forward) override {
+    const Unit& unit = UnitOf(p.kind);
+    return store_.Sequence({{unit.gather, 0},
+                            {UnitOf(p.before).free_gather, -1},
+                            {unit.copy_out, 0},
+                            {forward, 0},
+                            {unit.reshard, 0}});
+  }
+
+  // The root's post-forward drops the last layer's gather buffer.
+  void EndForward(Children& children) override {
+    children.push_back({UnitOf(frames_.Last().kind).free_gather, frames_.HeadFrame() - 1});
+  }
+
+  const Segment* Backward(const Position& p, const Segment* backward, bool sync) override {
+    const Unit& unit = UnitOf(p.kind);
+    Children children;
+    if (p.after == kNoLayer) children.push_back({unit.gather, 0});
+    children.push_back({unit.copy_out, 0});
+    children.push_back({unit.free_gather, 0});
+    if (p.before != kNoLayer) children.push_back({UnitOf(p.before).gather, -1});  // prefetch
+    children.push_back({backward, 0});
+    children.push_back({unit.reshard, 0});
+    if (sync) {
+      if (p.after != kNoLayer) children.push_back({UnitOf(p.after).free_reduce_input, 1});
+      children.push_back({unit.reduce, 0});
+    }
+    return store_.Sequence(std::move(children));
+  }
+
+  void EndBackward(Children& children, bool sync) override {
+    children.push_back({root_.reshard, 0});
+    if (!sync) return;
+    children.push_back({UnitOf(frames_.First().kind).free_reduce_input, 1});
+    children.push_back({root_.reduce, 0});
+    children.push_back({root_.free_reduce_input, 0});
+  }
+
+  void AppendUpdate(Children& children, bool is_first) override {
+    AppendPlainUpdate(frames_, children, is_first);
+    children.push_back({root_.zero_grad, 0});
+    frames_.AppendLayers(children, false,
+                         [this](const Position& p) { return UnitOf(p.kind).zero_grad; });
+  }
+
+ private:
+  const Unit& UnitOf(std::int32_t kind) const {
+    return kind == kNoLayer ? root_ : units_[static_cast<std::size_t>(kind)];
+  }
+
+  const ModelFrames& frames_;
+  program::SegmentStore& store_;
+  Unit root_;
+  std::vector<Unit> units_;  // by kind
+};
+
 }  // namespace
 
-FsdpUnit RecordFsdpUnit(std::span<const Frame* const> frames, program::SegmentStore& store) {
-  return UnitRecorder(frames, store).Record();
-}
-
-const Segment* RecordDdpBuckets(const Frame& frame, program::SegmentStore& store) {
-  Tape tape;
-  for (const Trained& t : TrainedTensors(frame)) {
-    const Slot slot{frame.GradientSlot(t.number).frame, kDdpBuckets + frame.Unique(t.number)};
-    tape.AllocSlot(slot, Bytes(t.elements * spec::ElementBytes(t.dtype)), Role::kCommunication,
-                   "DDP buckets");
-  }
-  tape.Cut();
-  return tape.Finish(store).front();
+std::unique_ptr<Sharding> MakeFsdp2(const ModelFrames& frames) {
+  return std::make_unique<Fsdp2>(frames);
 }
 
 }  // namespace trainfit::frameworks::huggingface
