@@ -235,6 +235,39 @@ Diagnostic UnknownHardware(const Catalog& catalog, std::string_view name) {
                std::move(near));
 }
 
+constexpr std::string_view kOwnMachine = "own-machine";
+
+void FillIn(std::string_view key, const config::Node& value, config::Node* record) {
+  if (record->Find(key) != nullptr) return;
+  record->members.push_back({std::string(key), value.begin, value.begin, value});
+}
+
+// The card of a machine file, a name or a whole record. In `record` its id takes that place; with
+// no "gpu" there, the reader of the record will complain.
+Expected<GpuRecord> TakeGpu(const Catalog& catalog, config::Node* record,
+                            std::vector<std::string>* assumptions) {
+  GpuRecord gpu;
+  for (config::Member& member : record->members) {
+    if (member.key != "gpu") continue;
+    config::Node& value = member.value;
+    if (value.kind == config::NodeKind::kObject) {
+      ASSIGN_OR_RETURN(gpu, ReadGpu(value));
+      value.kind = config::NodeKind::kString;
+      value.members.clear();
+    } else if (value.kind == config::NodeKind::kString) {
+      Expected<Match<GpuRecord>> match = catalog.FindGpu(value.text);
+      if (!match) {
+        for (Diagnostic& error : match.error()) error.span = value.Span();
+        return Fail(std::move(match).error());
+      }
+      gpu = std::move(match->record);
+      *assumptions = std::move(match->assumptions);
+    }
+    if (value.kind == config::NodeKind::kString) value.text = gpu.gpu.id;
+  }
+  return gpu;
+}
+
 }  // namespace
 
 Expected<spec::Machine> ParseHardware(const Catalog& catalog, std::string_view text) {
@@ -257,7 +290,6 @@ Expected<spec::Machine> ParseHardware(const Catalog& catalog, std::string_view t
 }
 
 Expected<spec::Machine> ReadMachine(const Catalog& catalog, const config::Node& file) {
-  constexpr std::string_view kOwnMachine = "own-machine";
   if (file.kind != config::NodeKind::kObject) {
     return Fail(ErrorAt(file.Span(), "wrong-type",
                         fmt::format("a machine is an object, found {}", Name(file.kind))));
@@ -266,45 +298,21 @@ Expected<spec::Machine> ReadMachine(const Catalog& catalog, const config::Node& 
   // The rest is an instance record once what such a record must have is filled in.
   config::Node record = file;
   std::erase_if(record.members, [](const config::Member& m) { return m.key == "nodes"; });
-  const auto fill_in = [&](std::string_view key, std::string_view value) {
-    if (record.Find(key) != nullptr) return;
-    config::Node text = file;  // its position is that of the whole file
-    text.kind = config::NodeKind::kString;
-    text.members.clear();
-    text.text = value;
-    record.members.push_back({std::string(key), file.begin, file.begin, std::move(text)});
-  };
-  fill_in("id", kOwnMachine);
-  fill_in("provider", "owned");
-  if (record.Find("gpu_count") == nullptr) {
-    config::Node one = file;
-    one.kind = config::NodeKind::kInt;
-    one.members.clear();
-    one.integer = 1;
-    one.real = 1;
-    record.members.push_back({"gpu_count", file.begin, file.begin, std::move(one)});
-  }
+  config::Node text = file;  // the position of what is filled in is that of the whole file
+  text.members.clear();
+  text.kind = config::NodeKind::kString;
+  text.text = kOwnMachine;
+  FillIn("id", text, &record);
+  text.text = "owned";
+  FillIn("provider", text, &record);
+  config::Node one = text;
+  one.kind = config::NodeKind::kInt;
+  one.integer = 1;
+  one.real = 1;
+  FillIn("gpu_count", one, &record);
 
-  GpuRecord gpu;
   spec::Machine machine;
-  for (config::Member& member : record.members) {
-    if (member.key != "gpu") continue;
-    if (member.value.kind == config::NodeKind::kObject) {
-      ASSIGN_OR_RETURN(gpu, ReadGpu(member.value));
-      member.value.kind = config::NodeKind::kString;
-      member.value.members.clear();
-    } else {
-      ASSIGN_OR_RETURN(const std::string name, config::GetString(file, "gpu"));
-      Expected<Match<GpuRecord>> match = catalog.FindGpu(name);
-      if (!match) {
-        for (Diagnostic& error : match.error()) error.span = member.value.Span();
-        return Fail(std::move(match).error());
-      }
-      gpu = std::move(match->record);
-      machine.assumptions = std::move(match->assumptions);
-    }
-    member.value.text = gpu.gpu.id;
-  }
+  ASSIGN_OR_RETURN(GpuRecord gpu, TakeGpu(catalog, &record, &machine.assumptions));
   ASSIGN_OR_RETURN(const InstanceRecord instance, ReadInstance(record));
   machine.gpu = std::move(gpu.gpu);
   machine.nodes = nodes * instance.systems;

@@ -218,6 +218,8 @@ TEST(HardwareTest, MistakesInAMachineFile) {
             "                                                      ^\n");
   EXPECT_THAT(MachineOf(R"({"gpu": "4090", "gpu_count": "many", "host": {"systems": "few"}})"),
               ::testing::HasSubstr("\"gpu_count\" must be"));
+  EXPECT_THAT(MachineOf(R"({"gpu": 4090})"),
+              ::testing::HasSubstr("\"gpu\" must be a string, found 4090"));
   EXPECT_THAT(MachineOf("{}"), ::testing::HasSubstr("\"gpu\" is missing"));
   EXPECT_THAT(MachineOf("[]"), ::testing::HasSubstr("a machine is an object, found an array"));
 }
