@@ -63,7 +63,7 @@ std::string ReasonText(const Answer& answer, const PlaceAnswer& place) {
     case Fit::kDoesNotFit:
       return text + GiB(place.bytes.point - capacity) + " short";
     case Fit::kTight:
-      return text + "the upper end is " + DistinctGiB(place.bytes.high, capacity).first;
+      return text + "the range is " + GiBRange(place.bytes.low, place.bytes.high);
     case Fit::kFits:
     case Fit::kUnknown:
       return text + GiB(capacity - place.bytes.high) + " free at the upper end";

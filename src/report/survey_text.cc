@@ -213,7 +213,7 @@ std::string NextCommands(const Survey& survey, const TextOptions& options, const
   }
   if (text.empty()) return "";
   return "\n" +
-         style(Tone::kStrong, "Next: one case in depth (other sizes: --micro-batch, --seq-len)") +
+         style(Tone::kStrong, "Next, in depth (other sizes: --micro-batch, --seq-len)") +
          "\n" + text;
 }
 
