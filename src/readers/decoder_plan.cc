@@ -33,17 +33,29 @@ std::int64_t ReadHeadDim(const ConfigView& config, const ClassDefaults& defaults
   return sizes.hidden >= sizes.heads ? sizes.hidden / sizes.heads : 1;
 }
 
+// The part of a head that a class rotates when the file does not say: configuration_glm.py,
+// configuration_phi.py, configuration_stablelm.py, configuration_nemotron.py,
+// configuration_gpt_neox.py, configuration_qwen3_next.py.
+double DefaultRotaryPart(std::string_view type) {
+  for (std::string_view half : {"glm", "glm4", "glm4_moe", "phi", "nemotron"}) {
+    if (type == half) return 0.5;
+  }
+  for (std::string_view quarter :
+       {"gpt_neox", "stablelm", "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"}) {
+    if (type == quarter) return 0.25;
+  }
+  return 1.0;
+}
+
 // Dimensions of a head that are rotated: `rotary_dim`, or a part of the head.
-std::int64_t ReadRotaryDim(const ConfigView& config, std::int64_t head_dim) {
+std::int64_t ReadRotaryDim(const ConfigView& config, std::string_view type, std::int64_t head_dim) {
   const std::int64_t stated = config.CountOr({"rotary_dim"}, 0);
   if (stated > 0) return stated;
-  double factor = config.NumberOr({"partial_rotary_factor", "rotary_pct", "rope_pct"}, -1.0);
+  double part = config.NumberOr({"partial_rotary_factor", "rotary_pct", "rope_pct"}, -1.0);
   // transformers 5 moved it: configuration_utils.py, rope_parameters.
-  if (factor < 0) {
-    factor = config.Section("rope_parameters").NumberOr({"partial_rotary_factor"}, 1.0);
-  }
-  if (factor < 0 || factor > 1) factor = 1;
-  return static_cast<std::int64_t>(static_cast<double>(head_dim) * factor);
+  if (part < 0) part = config.Section("rope_parameters").NumberOr({"partial_rotary_factor"}, -1.0);
+  if (part < 0 || part > 1) part = DefaultRotaryPart(type);
+  return static_cast<std::int64_t>(static_cast<double>(head_dim) * part);
 }
 
 void AddHead(ReadContext& context, const DecoderPlan& plan, TensorList* list) {
@@ -128,7 +140,7 @@ DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules) {
   attention.heads = plan.sizes.heads;
   attention.kv_heads = plan.sizes.kv_heads;
   attention.head_dim = attention.value_head_dim = plan.sizes.head_dim;
-  attention.rotary_dim = ReadRotaryDim(config, plan.sizes.head_dim);
+  attention.rotary_dim = ReadRotaryDim(config, context.text_type, plan.sizes.head_dim);
   plan.layer.kind.mlp.intermediate = plan.sizes.intermediate;
   plan.layer.kind.mlp.activation = ReadActivation(
       config, {"hidden_activation", "hidden_act", "activation_function"}, Activation::kSilu);

@@ -93,6 +93,9 @@ std::string WhyNotSimulated(const spec::ModelSpec& model) {
     }
   }
   if (model.stacks.size() > 1) return "several stacks of layers";
+  for (const spec::TensorSpec& tensor : model.Text().before) {
+    if (tensor.part == spec::Part::kProjector) return "an embedding narrower than the layers";
+  }
   for (const spec::LayerKind& layer : model.Text().kinds) {
     std::string reason = WhyLayerIsNotSimulated(layer);
     if (!reason.empty()) return reason;

@@ -124,11 +124,6 @@ void FinishHybrid(ReadContext& context, DecoderPlan plan, const std::vector<bool
   Attention& attention = plan.layer.kind.attention;
   attention.qk_norm = true;
   attention.output_gate = config.FlagOr({"attn_output_gate"}, true);
-  // Both classes rotate a quarter of each head unless the file says otherwise.
-  if (!config.Has("partial_rotary_factor") &&
-      !config.Section("rope_parameters").Has("partial_rotary_factor")) {
-    attention.rotary_dim = attention.head_dim / 4;
-  }
   const DeltaShape shape = ReadDelta(config, plan.sizes.hidden);
   const std::vector<bool> full = ReadFullAttention(config, plan.sizes.layers);
   const auto key = [&](std::int64_t l) {

@@ -111,8 +111,9 @@ void BuildLlama(ReadContext& context) {
 
 void BuildMistral(ReadContext& context) {
   DecoderPlan plan = PlanLlama(context);
-  // MistralConfig: 4096 when the key is absent, none when it is null. Files since v0.2 say null.
-  plan.layer.kind.attention.window = context.text.CountOr({"sliding_window"}, 0);
+  // MistralConfig: 4096 when the key is absent, none when it is null, as files since v0.2 say.
+  plan.layer.kind.attention.window =
+      context.text.IsNull("sliding_window") ? 0 : context.text.CountOr({"sliding_window"}, 4096);
   FinishDecoder(context, std::move(plan));
 }
 

@@ -137,11 +137,6 @@ void BuildGptNeox(ReadContext& context) {
   plan.layer.parts = kNeoxParts;
   plan.layer.SetAttentionBias(bias, bias);
   plan.layer.kind.parallel = context.text.FlagOr({"use_parallel_residual"}, true);
-  // GPTNeoXConfig: a quarter of each head is rotated.
-  if (!context.text.Has("rotary_pct") && !context.text.Has("partial_rotary_factor") &&
-      !context.text.Has("rope_parameters")) {
-    plan.layer.kind.attention.rotary_dim = plan.sizes.head_dim / 4;
-  }
   FinishDecoder(context, std::move(plan));
 }
 

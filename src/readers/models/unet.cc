@@ -17,7 +17,9 @@ using spec::Part;
 using spec::Stack;
 using spec::TensorSpec;
 
-constexpr std::size_t kMaxBlocks = 64;
+// Far above any published UNet; they bound the number of tensors that a file can ask for.
+constexpr std::size_t kMaxLevels = 16;
+constexpr std::int64_t kMaxDepth = 32;
 
 // One level of the UNet, or its middle.
 struct Block {
@@ -145,9 +147,9 @@ Shape ReadShape(const ConfigView& config) {
   Shape shape;
   const Node* channels = config.Find({"block_out_channels"});
   std::size_t levels = channels != nullptr ? channels->items.size() : 4;
-  if (levels == 0 || levels > kMaxBlocks) {
+  if (levels == 0 || levels > kMaxLevels) {
     config.Reject({"block_out_channels"}, "wrong-length",
-                  "\"block_out_channels\" must have 1 to 64 sizes");
+                  "\"block_out_channels\" must have 1 to 16 sizes");
     levels = 1;
   }
   if (channels == nullptr) {
@@ -156,10 +158,10 @@ Shape ReadShape(const ConfigView& config) {
     shape.channels = ReadSizes(config, "block_out_channels", levels, 320, kMaxDimension);
   }
   shape.transformer_layers =
-      ReadSizes(config, "transformer_layers_per_block", levels, 1, kMaxBlocks);
+      ReadSizes(config, "transformer_layers_per_block", levels, 1, kMaxDepth);
   shape.down_attention = ReadAttention(config, "down_block_types", levels);
   shape.up_attention = ReadAttention(config, "up_block_types", levels);
-  shape.resnets = ReadSizes(config, "layers_per_block", 1, 2, kMaxBlocks).front();
+  shape.resnets = ReadSizes(config, "layers_per_block", 1, 2, kMaxLevels).front();
   shape.time_width = 4 * shape.channels.front();
   shape.cross = config.SizeOr({"cross_attention_dim"}, 1280);
   shape.linear_projection = config.FlagOr({"use_linear_projection"}, false);

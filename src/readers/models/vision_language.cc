@@ -54,6 +54,11 @@ void EnterText(ReadContext& context, std::string_view default_type) {
 
 // Builds the language model with the builder of its own type, under the given module names.
 void BuildText(ReadContext& context, std::string base, std::string head_prefix) {
+  if (context.has_base) {  // a language model that has a vision tower of its own
+    context.text.Reject({"model_type"}, "unknown-model-type",
+                        fmt::format("\"{}\" is no language model", context.text_type));
+    return;
+  }
   context.has_base = true;
   context.base = std::move(base);
   context.head_prefix = std::move(head_prefix);
