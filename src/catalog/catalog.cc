@@ -68,12 +68,14 @@ std::string Joined(const std::vector<std::string>& words, std::string_view last)
 // Sizes differ by what print, driver and allocator leave out: 24, 23.65 and 22 GB are one card.
 bool IsAbout(double size, double other) { return std::abs(size - other) <= 0.085 * other; }
 
-// "https://huggingface.co/Qwen/Qwen2.5-7B/tree/main" → "Qwen/Qwen2.5-7B".
+// The address of a model's page: "https://HUB/Qwen/Qwen2.5-7B/tree/main" → "Qwen/Qwen2.5-7B".
 std::string_view WithoutAddress(std::string_view name) {
-  constexpr std::string_view kHost = "huggingface.co/";
-  const std::size_t host = name.find(kHost);
-  if (host == std::string_view::npos || host > std::string_view("https://www.").size()) return name;
-  name.remove_prefix(host + kHost.size());
+  constexpr std::string_view kScheme = "://";
+  const std::size_t scheme = name.find(kScheme);
+  if (scheme == std::string_view::npos) return name;
+  const std::size_t host_end = name.find('/', scheme + kScheme.size());
+  if (host_end == std::string_view::npos) return name;
+  name.remove_prefix(host_end + 1);
   const std::size_t slash = name.find('/');
   const std::size_t end = slash == std::string_view::npos ? slash : name.find('/', slash + 1);
   return name.substr(0, end);

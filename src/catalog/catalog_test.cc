@@ -167,7 +167,7 @@ TEST(CatalogTest, ModelsByManyNames) {
   EXPECT_EQ(ModelId("llama-3.1-8b"), "meta-llama/Llama-3.1-8B");
   EXPECT_EQ(ModelId("Llama 3.1 8B"), "meta-llama/Llama-3.1-8B");
   EXPECT_EQ(ModelId("mistral-7b"), "mistralai/Mistral-7B-v0.1");
-  EXPECT_EQ(ModelId("https://huggingface.co/Qwen/Qwen3-0.6B/tree/main"), "Qwen/Qwen3-0.6B");
+  EXPECT_EQ(ModelId("https://hub.example/Qwen/Qwen3-0.6B/tree/main"), "Qwen/Qwen3-0.6B");
   EXPECT_EQ(ModelId("gpt2"), "openai-community/gpt2");
   EXPECT_EQ(ModelId("sdxl"), "stabilityai/stable-diffusion-xl-base-1.0/unet");
 }
