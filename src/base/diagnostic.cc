@@ -19,7 +19,7 @@ constexpr int kSuggestionColumns = 2000;
 
 // Bytes that a reader keeps on each side of the caret: enough for 72 columns of four-byte letters
 // to one side.
-constexpr std::size_t kBytesAround = 4 * kSourceColumns;
+constexpr std::size_t kBytesAround = std::size_t{4} * kSourceColumns;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 

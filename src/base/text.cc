@@ -95,15 +95,13 @@ int AppendShown(std::string_view text, std::size_t at, std::string* out, int* le
   const CodePoint c = DecodeUtf8(text, at);
   *length = c.length;
   const std::size_t before = out->size();
-  if (!c.valid) {
-    *out += fmt::format("\\x{:02x}", static_cast<unsigned>(c.value));
-  } else if (c.value == '\n') {
+  if (c.value == '\n') {
     *out += "\\n";
   } else if (c.value == '\r') {
     *out += "\\r";
   } else if (c.value == '\t') {
     *out += "\\t";
-  } else if (IsControl(c.value)) {
+  } else if (!c.valid || IsControl(c.value)) {
     *out += fmt::format("\\x{:02x}", static_cast<unsigned>(c.value));
   } else if (IsIn(kHidden, c.value)) {
     *out += fmt::format("\\u{:04x}", static_cast<unsigned>(c.value));

@@ -28,7 +28,8 @@ class CountingIterator {
   using pointer = const char*;
   using reference = const char&;
 
-  CountingIterator(const char* at, std::size_t* count) : at_(at), count_(count) {}
+  CountingIterator(std::string_view::const_iterator at, std::size_t* count)
+      : at_(at), count_(count) {}
   reference operator*() const { return *at_; }
   CountingIterator& operator++() {
     ++at_;
@@ -43,7 +44,7 @@ class CountingIterator {
   bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
 
  private:
-  const char* at_;
+  std::string_view::const_iterator at_;
   std::size_t* count_;
 };
 
@@ -287,8 +288,8 @@ Expected<Node> ParseJson(std::string name, std::string text, const ReadLimits& l
   }
   std::size_t bytes_read = 0;
   TreeBuilder builder(document, limits, std::move(non_finite), &bytes_read);
-  const CountingIterator begin(input.data(), &bytes_read);
-  const CountingIterator end(input.data() + input.size(), &bytes_read);
+  const CountingIterator begin(input.begin(), &bytes_read);
+  const CountingIterator end(input.end(), &bytes_read);
   const bool is_complete = nlohmann::json::sax_parse(begin, end, &builder);
   return builder.Finish(is_complete);
 }

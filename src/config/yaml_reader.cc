@@ -52,12 +52,21 @@ std::size_t PlaceOf(const YAML::Mark& mark) {
 // Hands the parser's events on; a second document is one too many.
 class EventForwarder : public YAML::EventHandler {
  public:
-  explicit EventForwarder(YamlTreeBuilder* builder) : builder_(builder) {}
+  EventForwarder(std::string_view text, YamlTreeBuilder* builder)
+      : text_(text), builder_(builder) {}
+
+  int documents() const { return documents_; }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ < 2 || builder_->is_stopped()) return;
-    builder_->Stop(PlaceOf(mark), PlaceOf(mark) + 1, "second-document",
-                   "a second document begins here; one is read", "a file of its own for each");
+    const std::size_t at = PlaceOf(mark);
+    const std::string_view rest = text_.substr(std::min(at, text_.size()));
+    if (rest.starts_with("---") || rest.starts_with('%')) {
+      builder_->Stop(at, at + 3, "second-document", "a second document begins here; one is read",
+                     "a file of its own for each");
+    } else {
+      builder_->Stop(at, at + 1, "yaml-syntax", "text after the end of the document");
+    }
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -82,6 +91,7 @@ class EventForwarder : public YAML::EventHandler {
   void OnMapEnd() override { builder_->End(); }
 
  private:
+  const std::string_view text_;
   YamlTreeBuilder* const builder_;
   int documents_ = 0;
 };
@@ -160,7 +170,9 @@ std::optional<Diagnostic> CheckBytes(const Document& document) {
 }  // namespace
 
 Expected<Node> ParseYaml(std::string name, std::string text, const ReadLimits& limits) {
-  if (std::optional<Diagnostic> problem = CheckWholeText(name, text, limits)) {
+  ReadLimits used = limits;
+  used.max_bytes = std::min(used.max_bytes, kMaxYamlBytes);
+  if (std::optional<Diagnostic> problem = CheckWholeText(name, text, used)) {
     return Fail(*std::move(problem));
   }
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
@@ -169,13 +181,16 @@ Expected<Node> ParseYaml(std::string name, std::string text, const ReadLimits& l
   if (auto problem = FindOtherFormat(*document, "YAML")) return Fail(*std::move(problem));
   if (auto problem = CheckBytes(*document)) return Fail(*std::move(problem));
 
-  YamlTreeBuilder builder(document, limits);
-  EventForwarder events(&builder);
+  YamlTreeBuilder builder(document, used);
+  EventForwarder events(document->text, &builder);
   StoppableText pieces(document->text, &builder);
   std::istream input(&pieces);
   try {
     YAML::Parser parser(input);
-    while (!builder.is_over_limit() && parser.HandleNextDocument(events)) {
+    // A second document is an error already; and before some stray tokens the parser would return
+    // empty documents for ever.
+    while (events.documents() < 2 && !builder.is_over_limit() &&
+           parser.HandleNextDocument(events)) {
     }
   } catch (const YAML::Exception& error) {
     const bool is_open_bracket = error.msg == "end of map flow not found" ||

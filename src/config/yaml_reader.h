@@ -1,6 +1,7 @@
 // YAML text → Node tree.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "base/expected.h"
@@ -8,6 +9,10 @@
 #include "config/node.h"
 
 namespace trainfit::config {
+
+// The largest text that is read, whatever the limits say: the parser takes about a second a MiB,
+// and nobody writes that much by hand.
+constexpr std::size_t kMaxYamlBytes = std::size_t{2} << 20;
 
 // Parses one YAML document into the tree that ParseJson builds. Scalars mean what PyYAML says
 // (yaml_scalar.h), `<<` merges as in PyYAML, an alias becomes a copy that points to where the value

@@ -221,7 +221,7 @@ TEST(ParseYamlErrors, TagsAndDocuments) {
   EXPECT_EQ(ErrorsOf("a: 1\n---\nb: 2\n"),
             "c.yaml:2:1: error: a second document begins here; one is read\n"
             "  ---\n"
-            "  ^\n"
+            "  ^~~\n"
             "  try: a file of its own for each\n");
 }
 
@@ -286,6 +286,22 @@ TEST(ParseYamlErrors, AliasesThatExpandBeyondTheLimits) {
             "c.yaml:2:6: error: nested more than 4 levels deep, aliases expanded\n"
             "  b: [[*a]]\n"
             "       ^~\n");
+}
+
+TEST(ParseYamlErrors, Size) {
+  EXPECT_EQ(ErrorsOf(std::string(kMaxYamlBytes + 1, '#')),
+            "c.yaml: error: the text is too large: 2097153 bytes, at most 2097152 are read\n");
+}
+
+TEST(ParseYamlErrors, TextAfterTheDocument) {
+  EXPECT_EQ(ErrorsOf("[1]\nx: 2\n"),
+            "c.yaml:2:1: error: text after the end of the document\n"
+            "  x: 2\n"
+            "  ^\n");
+  EXPECT_EQ(ErrorsOf("a: 1\n]\n"),
+            "c.yaml:2:1: error: this bracket closes nothing\n"
+            "  ]\n"
+            "  ^\n");
 }
 
 TEST(ParseYamlErrors, Depth) {
