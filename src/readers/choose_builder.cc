@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/nearest_word.h"
+#include "readers/models/builders.h"
 
 namespace trainfit::readers {
 namespace {
@@ -83,6 +84,8 @@ Builder ChooseBuilder(ReadContext& context) {
     if (!of_class.empty()) context.text_type = guess;
     return builder;
   }
+  const ConfigView text = context.root.Section("text_config");
+  if (FindBuilder(text.TextOr({"model_type"}, "")) != nullptr) return BuildLanguagePart;
   const std::string near = NearestWord(type, KnownModelTypes());
   context.root.Reject({"model_type"}, "unknown-model-type",
                       type.empty() ? "there is no \"model_type\", and no known architecture has "

@@ -172,8 +172,8 @@ std::vector<std::int64_t> ReadWindows(const ConfigView& config, std::int64_t lay
 }
 
 bool IsTied(const ReadContext& context, bool class_default) {
-  const bool in_text = context.text.FlagOr({"tie_word_embeddings"}, class_default);
-  return context.root.FlagOr({"tie_word_embeddings"}, in_text);
+  const bool in_root = context.root.FlagOr({"tie_word_embeddings"}, class_default);
+  return context.text.FlagOr({"tie_word_embeddings"}, in_root);
 }
 
 spec::Activation ReadActivation(const ConfigView& config, Keys keys, Activation fallback) {

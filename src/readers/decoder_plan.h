@@ -113,7 +113,9 @@ DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules = {});
 std::vector<std::int64_t> ReadWindows(const ConfigView& config, std::int64_t layers,
                                       std::int64_t window, bool (*is_windowed)(std::int64_t layer));
 
-// tie_word_embeddings of the whole file, else of its text part, else the class default.
+// tie_word_embeddings of the text part, else of the whole file, else the class default. Where both
+// are stated the text part's decides: transformers 4 reads no other, and what it wrote at the top
+// of a file of several parts is its own default.
 bool IsTied(const ReadContext& context, bool class_default);
 
 spec::Activation ReadActivation(const ConfigView& config, Keys keys, spec::Activation fallback);

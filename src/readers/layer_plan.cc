@@ -73,7 +73,7 @@ class LayerEmitter {
         EmitHeadNorm(part);
         return true;
       case Part::kSinks:
-        if (softmax) list_.Parameter(part.name, {attention_.heads}, Part::kSinks);
+        if (softmax) list_.Parameter(std::string(part.name), {attention_.heads}, Part::kSinks);
         return true;
       case Part::kRelativeBias:
         if (plan_.relative_buckets > 0) {
@@ -206,8 +206,8 @@ class LayerEmitter {
       case Part::kOther:  // the correction bias that load balancing, not the gradient, moves
         if (moe) {
           list_
-              .Parameter(part.name, {plan_.router_rows > 0 ? plan_.router_rows : mlp_.experts},
-                         part.part)
+              .Parameter(std::string(part.name),
+                         {plan_.router_rows > 0 ? plan_.router_rows : mlp_.experts}, part.part)
               .trainable = false;
         }
         return true;
@@ -246,13 +246,13 @@ class LayerEmitter {
       return;
     }
     if (plan_.flat_experts) {
-      list_.Parameter(part.name, {Product(mlp_.experts, mlp_.intermediate), plan_.hidden},
-                      part.part);
+      list_.Parameter(std::string(part.name),
+                      {Product(mlp_.experts, mlp_.intermediate), plan_.hidden}, part.part);
       return;
     }
     const auto first = plan_.expert_in_first ? in : out;
     const auto second = plan_.expert_in_first ? out : in;
-    list_.Parameter(part.name, {mlp_.experts, first, second}, part.part);
+    list_.Parameter(std::string(part.name), {mlp_.experts, first, second}, part.part);
     if (plan_.mlp_bias) {
       list_.Parameter(Joined(part.name, "_bias"), {mlp_.experts, out}, part.part).is_bias = true;
     }
@@ -311,10 +311,10 @@ void TensorList::Convolution(std::string_view module, std::vector<std::int64_t> 
   if (bias) Parameter(Joined(module, ".bias"), {out}, part).is_bias = true;
 }
 
-spec::TensorSpec& TensorList::Parameter(std::string_view name, std::vector<std::int64_t> shape,
+spec::TensorSpec& TensorList::Parameter(std::string name, std::vector<std::int64_t> shape,
                                         Part part) {
   spec::TensorSpec& tensor = out_->emplace_back();
-  tensor.name = name;
+  tensor.name = std::move(name);
   tensor.shape = std::move(shape);
   tensor.part = part;
   return tensor;

@@ -75,8 +75,7 @@ class TensorList {
   void Convolution(std::string_view module, std::vector<std::int64_t> shape, bool bias,
                    spec::Part part = spec::Part::kConvolution);
   // A parameter under its own name.
-  spec::TensorSpec& Parameter(std::string_view name, std::vector<std::int64_t> shape,
-                              spec::Part part);
+  spec::TensorSpec& Parameter(std::string name, std::vector<std::int64_t> shape, spec::Part part);
 
  private:
   std::vector<spec::TensorSpec>* out_;

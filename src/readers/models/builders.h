@@ -20,6 +20,17 @@ void BuildPhi3(ReadContext& context);
 void BuildStarcoder2(ReadContext& context);
 void BuildStableLm(ReadContext& context);
 
+// llama_variants.cc
+void BuildExaone4(ReadContext& context);
+void BuildErnie45(ReadContext& context);
+void BuildHunyuanDense(ReadContext& context);
+void BuildSeedOss(ReadContext& context);
+void BuildHelium(ReadContext& context);
+void BuildArcee(ReadContext& context);
+void BuildApertus(ReadContext& context);
+void BuildMinistral(ReadContext& context);
+void BuildMinistral3(ReadContext& context);
+
 // gemma.cc
 void BuildGemma(ReadContext& context);
 void BuildGemma2(ReadContext& context);
@@ -73,6 +84,8 @@ void BuildDeepseek(ReadContext& context);
 void BuildGlm4Moe(ReadContext& context);
 void BuildDeepseekV2(ReadContext& context);
 void BuildDeepseekV3(ReadContext& context);
+void BuildIndexedLatent(ReadContext& context);
+void BuildDots1(ReadContext& context);
 void BuildLongcatFlash(ReadContext& context);
 
 // mamba.cc
@@ -91,6 +104,9 @@ void BuildRwkv(ReadContext& context);
 void BuildBert(ReadContext& context);
 void BuildRoberta(ReadContext& context);
 void BuildDebertaV2(ReadContext& context);
+
+// modernbert.cc
+void BuildModernBert(ReadContext& context);
 
 // t5.cc
 void BuildT5(ReadContext& context);
@@ -115,6 +131,9 @@ void BuildLlava(ReadContext& context);
 void BuildMistral3(ReadContext& context);
 void BuildGemma3(ReadContext& context);
 void BuildPaliGemma(ReadContext& context);
+void BuildIdefics3(ReadContext& context);
+// What can be read of an unknown model with a known "text_config".
+void BuildLanguagePart(ReadContext& context);
 void BuildLlama4(ReadContext& context);
 void BuildMllama(ReadContext& context);
 void BuildMllamaText(ReadContext& context);

@@ -133,6 +133,24 @@ Stack SiglipVision(const ConfigView& config, const std::string& base, bool defau
   return stack;
 }
 
+Stack Idefics3Vision(const ConfigView& config, const std::string& base) {
+  const EncoderSizes sizes =
+      ReadEncoderSizes(config, {.hidden = 1152, .heads = 16, .intermediate = 3072, .layers = 12});
+  const Patches patches = ReadPatches(config, 32);
+  LayerPlan layer = PlanEncoderLayer(sizes, kClipParts);
+  layer.kind.mlp.activation = ReadActivation(config, {"hidden_act"}, Activation::kGeluTanh);
+  Stack stack = EqualLayers(StackRole::kVision, base + "encoder.layers.{l}.", layer, sizes.layers);
+  TensorList before(&stack.before);
+  before.Convolution(base + "embeddings.patch_embedding",
+                     {sizes.hidden, patches.channels, patches.size, patches.size}, true,
+                     Part::kPatchEmbedding);
+  before.Embedding(base + "embeddings.position_embedding", patches.count, sizes.hidden,
+                   Part::kPositionEmbedding);
+  TensorList(&stack.after)
+      .Norm(base + "post_layernorm", sizes.hidden, NormKind::kLayerNorm, true, Part::kFinalNorm);
+  return stack;
+}
+
 void BuildClip(ReadContext& context) {
   ConfigView text_config = context.root.Section("text_config");
   ConfigView vision_config = context.root.Section("vision_config");

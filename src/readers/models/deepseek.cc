@@ -105,6 +105,43 @@ constexpr NamedPart kLatentCorrectedParts[] = {
     {Part::kPreMlpNorm, "post_attention_layernorm"},
 };
 
+// modeling_deepseek_v32.py, modeling_glm_moe_dsa.py: V3 with an indexer that picks the keys.
+constexpr NamedPart kIndexedDenseParts[] = {
+    {Part::kQueryDown, "self_attn.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.kv_b_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kMixer, "self_attn.indexer"},
+    {Part::kGate, "mlp.gate_proj"},
+    {Part::kUp, "mlp.up_proj"},
+    {Part::kDown, "mlp.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+constexpr NamedPart kIndexedSparseParts[] = {
+    {Part::kQueryDown, "self_attn.q_a_proj"},
+    {Part::kQueryDownNorm, "self_attn.q_a_layernorm"},
+    {Part::kQueryUp, "self_attn.q_b_proj"},
+    {Part::kKeyValueDown, "self_attn.kv_a_proj_with_mqa"},
+    {Part::kKeyValueDownNorm, "self_attn.kv_a_layernorm"},
+    {Part::kKeyValueUp, "self_attn.kv_b_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kMixer, "self_attn.indexer"},
+    {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
+    {Part::kExpertUp, "mlp.experts.{e}.up_proj"},
+    {Part::kExpertDown, "mlp.experts.{e}.down_proj"},
+    {Part::kRouter, "mlp.gate"},
+    {Part::kOther, "mlp.gate.e_score_correction_bias"},
+    {Part::kSharedGate, "mlp.shared_experts.gate_proj"},
+    {Part::kSharedUp, "mlp.shared_experts.up_proj"},
+    {Part::kSharedDown, "mlp.shared_experts.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+
 // modeling_longcat_flash.py: two attention blocks and two dense MLPs around one mixture.
 constexpr NamedPart kLongcatParts[] = {
     {Part::kExpertGate, "mlp.experts.{e}.gate_proj"},
@@ -165,6 +202,30 @@ ExpertSizes ReadDeepseekExperts(const ConfigView& config, const ExpertDefaults& 
   return experts;
 }
 
+// Layers that compute their own indices: `indexer_types` says "shared" for those that do not.
+std::vector<bool> ReadIndexed(const ConfigView& config, std::int64_t layers) {
+  std::vector<bool> indexed(static_cast<std::size_t>(layers), true);
+  const config::Node* types = config.Find({"indexer_types"});
+  if (types == nullptr) return indexed;
+  for (std::size_t i = 0; i < indexed.size() && i < types->items.size(); ++i) {
+    indexed[i] = types->items[i].text != "shared";
+  }
+  return indexed;
+}
+
+std::vector<spec::TensorSpec> Indexer(const ConfigView& config, std::int64_t hidden,
+                                      std::int64_t query_rank) {
+  std::vector<spec::TensorSpec> tensors;
+  TensorList list(&tensors);
+  const std::int64_t heads = config.SizeOr({"index_n_heads"}, 64);
+  const std::int64_t width = config.SizeOr({"index_head_dim"}, 128);
+  list.Linear("self_attn.indexer.wq_b", query_rank, heads * width, Part::kMixer);
+  list.Linear("self_attn.indexer.wk", hidden, width, Part::kMixer);
+  list.Norm("self_attn.indexer.k_norm", width, spec::NormKind::kLayerNorm, true, Part::kMixer);
+  list.Linear("self_attn.indexer.weights_proj", hidden, heads, Part::kMixer);
+  return tensors;
+}
+
 }  // namespace
 
 void BuildDeepseek(ReadContext& context) {
@@ -216,6 +277,44 @@ void BuildDeepseekV3(ReadContext& context) {
       ReadDeepseekExperts(config, {.experts = 256, .per_token = 8, .width = 2048}, 1);
   ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 3), plan.layer,
                 WithExperts(plan.layer, experts, kLatentCorrectedParts));
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildIndexedLatent(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
+  UseLatentAttention(config, &plan);
+  plan.layer.router_is_linear = false;
+  const ExpertSizes experts =
+      ReadDeepseekExperts(config, {.experts = 256, .per_token = 8, .width = 2048}, 1);
+  const std::vector<bool> sparse = ReadSparseFromFirst(config, plan.sizes.layers, 3);
+  const std::vector<bool> indexed = ReadIndexed(config, plan.sizes.layers);
+  const auto key = [&](std::int64_t l) {
+    const auto i = static_cast<std::size_t>(l);
+    return std::pair<bool, bool>(sparse[i], indexed[i]);
+  };
+  plan.Vary(key, [&](std::int64_t l) {
+    LayerPlan layer =
+        key(l).first ? WithExperts(plan.layer, experts, kIndexedSparseParts) : plan.layer;
+    if (!key(l).first) layer.parts = kIndexedDenseParts;
+    if (key(l).second) {
+      layer.mixer = Indexer(config, plan.sizes.hidden, layer.kind.attention.query_rank);
+    }
+    return layer;
+  });
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildDots1(ReadContext& context) {
+  const ConfigView& config = context.text;
+  DecoderPlan plan = PlanLlama(context);
+  const bool bias = config.FlagOr({"attention_bias"}, false);
+  plan.layer.SetAttentionBias(bias, bias);
+  plan.layer.kind.attention.qk_norm = true;
+  plan.layer.router_is_linear = false;
+  const ExpertSizes experts = ReadDeepseekExperts(config, {.width = 1408}, 0);
+  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 0), plan.layer,
+                WithExperts(plan.layer, experts, kGlm4MoeParts));
   FinishDecoder(context, std::move(plan));
 }
 

@@ -1,5 +1,8 @@
 #include "readers/models/llama_like.h"
 
+#include <iterator>
+#include <utility>
+
 #include "readers/models/builders.h"
 
 namespace trainfit::readers {
@@ -62,12 +65,20 @@ constexpr NamedPart kStarcoder2Parts[] = {
     {Part::kPreMlpNorm, "post_attention_layernorm"},
 };
 
-// modeling_stablelm.py: one LayerNorm with a weight for every head, registered after o_proj.
-constexpr NamedPart kStableLmParallelParts[] = {
-    {Part::kQuery, "self_attn.q_proj"}, {Part::kKey, "self_attn.k_proj"},
-    {Part::kValue, "self_attn.v_proj"}, {Part::kOutput, "self_attn.o_proj"},
-    {Part::kGate, "mlp.gate_proj"},     {Part::kUp, "mlp.up_proj"},
-    {Part::kDown, "mlp.down_proj"},     {Part::kInputNorm, "input_layernorm"},
+// modeling_stablelm.py: a LayerNorm module for every head; one norm less when both sub-layers read
+// the same input.
+constexpr NamedPart kStableLmParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kKey, "self_attn.k_proj"},
+    {Part::kValue, "self_attn.v_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kQueryNorm, "self_attn.q_layernorm.norms.{e}"},
+    {Part::kKeyNorm, "self_attn.k_layernorm.norms.{e}"},
+    {Part::kGate, "mlp.gate_proj"},
+    {Part::kUp, "mlp.up_proj"},
+    {Part::kDown, "mlp.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "post_attention_layernorm"},
 };
 
 }  // namespace
@@ -191,8 +202,11 @@ void BuildStarcoder2(ReadContext& context) {
 void BuildStableLm(ReadContext& context) {
   DecoderPlan plan = PlanDecoder(context);
   plan.layer.kind.parallel = context.text.FlagOr({"use_parallel_residual"}, false);
-  plan.layer.parts =
-      plan.layer.kind.parallel ? std::span<const NamedPart>(kStableLmParallelParts) : kLlamaLayer;
+  plan.layer.parts = std::span<const NamedPart>(kStableLmParts);
+  // The last part, the norm before the MLP.
+  if (plan.layer.kind.parallel)
+    plan.layer.parts = plan.layer.parts.first(std::size(kStableLmParts) - 1);
+  plan.layer.kind.attention.qk_norm = context.text.FlagOr({"qk_layernorm"}, false);
   plan.layer.SetAttentionBias(context.text.FlagOr({"use_qkv_bias"}, false), false);
   plan.layer.kind.norm = NormKind::kLayerNorm;
   plan.layer.norm_bias = true;

@@ -235,6 +235,7 @@ void BuildUnet(ReadContext& context) {
     kind.norm = NormKind::kLayerNorm;
     kind.attention.causal = false;
     kind.attention.has_cross_attention = block.attentions > 0;
+    kind.tensors.reserve(128);
     BlockEmitter(shape, &kind.tensors).Emit(block);
     const auto index = static_cast<std::int32_t>(stack.runs.size());
     stack.runs.push_back({.kind = index, .first = index, .count = 1});

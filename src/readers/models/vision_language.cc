@@ -156,9 +156,32 @@ void BuildPaliGemma(ReadContext& context) {
   Stack tower = SiglipVision(VisionSection(context, "SiglipVisionConfig"),
                              "vision_tower.vision_model.", false);
   TensorList(&tower.after)
-      .Linear("multi_modal_projector.linear", tower.hidden, TextWidth(context), Part::kProjector,
-              true);
+      .Linear("multi_modal_projector.linear", tower.hidden,
+              context.root.SizeOr({"projection_dim"}, TextWidth(context)), Part::kProjector, true);
   context.spec.stacks.push_back(std::move(tower));
+  BuildText(context, "language_model.model.", "language_model.");
+}
+
+void BuildIdefics3(ReadContext& context) {
+  EnterText(context, "llama");
+  Stack tower =
+      Idefics3Vision(VisionSection(context, "Idefics3VisionConfig"), "model.vision_model.");
+  const std::int64_t scale = context.root.SizeOr({"scale_factor"}, 2);
+  TensorList(&tower.after)
+      .Linear("model.connector.modality_projection.proj",
+              Product(tower.hidden, Product(scale, scale)), TextWidth(context), Part::kProjector);
+  context.spec.stacks.push_back(std::move(tower));
+  BuildText(context, "model.text_model.", "");
+}
+
+void BuildLanguagePart(ReadContext& context) {
+  EnterText(context, "");
+  context.spec.not_simulated = "an unknown model of several parts; only its language model is read";
+  context.root.Warn(
+      {"model_type"}, "unknown-model-type",
+      fmt::format("\"{}\" is no known model_type: only its language model (\"{}\") is read",
+                  context.spec.model_type, context.text_type),
+      "counts leave out the other parts");
   BuildText(context, "language_model.model.", "language_model.");
 }
 

@@ -13,6 +13,8 @@ namespace trainfit::readers {
 spec::Stack ClipVision(const ConfigView& config, const std::string& base);
 // SigLIP: no class vector; an attention-pooling head unless vision_use_head is false.
 spec::Stack SiglipVision(const ConfigView& config, const std::string& base, bool default_head);
+// Idefics3 and SmolVLM: SigLIP's layers in CLIP's order, no pooling head.
+spec::Stack Idefics3Vision(const ConfigView& config, const std::string& base);
 // Pixtral: RMSNorm, gated MLP, rotary positions.
 spec::Stack PixtralVision(const ConfigView& config, const std::string& base);
 // Qwen2-VL, Qwen2.5-VL, Qwen3-VL and Qwen3.5 towers with their patch mergers.
