@@ -21,16 +21,17 @@ constexpr Slot kOutputGradient{0, program::kCarryGradientSlot};
 class BlockRecorder {
  public:
   BlockRecorder(const plan::Plan& plan, const spec::LayerKind& kind, bool input_wants_gradient,
-                bool has_gradients)
+                bool has_gradients, std::optional<Dtype> input)
       : plan_(plan),
         kind_(kind),
         frame_(plan, kind.tensors, 0, 0, has_gradients),
         layer_{tape_, plan, frame_, plan.model->Text()},
         input_wants_gradient_(input_wants_gradient) {
     const Frame before = BeforeFrame(plan, false);
-    stream_ = before.WeightLeaf(before.Find(spec::Part::kTokenEmbedding)).dtype;
+    const Dtype embedding = before.WeightLeaf(before.Find(spec::Part::kTokenEmbedding)).dtype;
+    stream_ = input.value_or(embedding);
     shape_ = {plan.TokensPerMicroBatch(), plan.model->Text().hidden};
-    cos_sin_ = tape_.Borrowed(shape_, stream_);
+    cos_sin_ = tape_.Borrowed(shape_, embedding);
   }
 
   BlockSegments Record(program::SegmentStore& store) {
@@ -40,7 +41,7 @@ class BlockRecorder {
       Plain();
     }
     const auto leaves = tape_.Finish(store);
-    return {leaves[0], leaves[1], leaves[2]};
+    return {leaves[0], leaves[1], leaves[2], output_};
   }
 
  private:
@@ -53,12 +54,16 @@ class BlockRecorder {
     return tape_.Given(kInput, shape_, stream_, input_wants_gradient_, role, "block input");
   }
   Tensor OutputGradient() {
-    return tape_.Given(kOutputGradient, shape_, stream_, false, Role::kActivations,
+    return tape_.Given(kOutputGradient, shape_, output_, false, Role::kActivations,
                        "gradient of the residual stream");
   }
 
   // The loop variable of the model's forward refers to the input until the block has returned.
-  Tensor Run(const Tensor& x) { return ApplyBlock(layer_, kind_, x, cos_sin_); }
+  Tensor Run(const Tensor& x) {
+    Tensor out = ApplyBlock(layer_, kind_, x, cos_sin_);
+    output_ = out.dtype();
+    return out;
+  }
 
   void Backpropagate(const Tensor& root, Tensor gradient, const Tensor& wrt) {
     if (!root.requires_grad()) return;  // frozen and nothing below wants a gradient
@@ -116,7 +121,8 @@ class BlockRecorder {
   Frame frame_;
   Layer layer_;
   bool input_wants_gradient_;
-  Dtype stream_ = Dtype::kBf16;
+  Dtype stream_ = Dtype::kBf16;  // before the block
+  Dtype output_ = Dtype::kBf16;  // after it
   program::Shape shape_;
   Tensor cos_sin_;
 };
@@ -125,8 +131,8 @@ class BlockRecorder {
 
 BlockSegments RecordBlock(const plan::Plan& plan, const spec::LayerKind& kind,
                           program::SegmentStore& store, bool input_wants_gradient,
-                          bool has_gradients) {
-  return BlockRecorder(plan, kind, input_wants_gradient, has_gradients).Record(store);
+                          bool has_gradients, std::optional<Dtype> input) {
+  return BlockRecorder(plan, kind, input_wants_gradient, has_gradients, input).Record(store);
 }
 
 }  // namespace trainfit::frameworks::huggingface

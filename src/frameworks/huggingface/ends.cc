@@ -62,10 +62,13 @@ void RotarySlot(Tape& tape, const plan::Plan& plan, const Frame& before, bool al
   }
 }
 
-Tensor Embed(const Layer& layer) {
+// `head_was_first`: a tied head has made the table's gradient before the embedding's own arrives.
+Tensor Embed(const Layer& layer, bool head_was_first) {
   const Frame& frame = layer.frame;
   Tape& tape = layer.tape;
-  const Tensor table = tape.Parameter(frame.WeightLeaf(frame.Find(Part::kTokenEmbedding)));
+  program::Leaf leaf = frame.WeightLeaf(frame.Find(Part::kTokenEmbedding));
+  leaf.has_gradient = leaf.has_gradient || (head_was_first && leaf.trainable);
+  const Tensor table = tape.Parameter(leaf);
   Tensor x = program::Embedding(tape, layer.plan.TokensPerMicroBatch(), table, "embedding");
   const std::int32_t positions = frame.Find(Part::kPositionEmbedding);
   if (positions >= 0) {
@@ -151,15 +154,14 @@ bool InputWantsGradient(const plan::Plan& plan) {
 
 EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store,
                             bool has_gradients) {
-  // A tied head has made the table's gradient before the embedding's own arrives.
   const bool head_was_first = plan.model->tied_head && plan.method == spec::Method::kFull;
-  const Frame frame = BeforeFrame(plan, has_gradients || head_was_first);
+  const Frame frame = BeforeFrame(plan, has_gradients);
   Tape tape;
   const Layer layer{tape, plan, frame, plan.model->Text()};
   BatchSlots(tape, plan, true);
   RotarySlot(tape, plan, frame, true);
   tape.set_autocast(AutocastDtype(plan));
-  Tensor x = Embed(layer);
+  Tensor x = Embed(layer, head_was_first);
   const bool trains = x.requires_grad();
   const program::Shape shape{x.rows(), x.cols()};
   const Dtype dtype = x.dtype();
@@ -177,10 +179,11 @@ EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store
   BatchSlots(tape, plan, false);
   tape.Cut();
   const auto leaves = tape.Finish(store);
-  return {leaves[0], leaves[1], leaves[2]};
+  return {leaves[0], leaves[1], leaves[2], dtype};
 }
 
-EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, bool has_gradients) {
+EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, bool has_gradients,
+                       std::optional<Dtype> input) {
   const spec::Stack& stack = plan.model->Text();
   const Frame frame = AfterFrame(plan, has_gradients);
   const Frame before = BeforeFrame(plan, has_gradients);
@@ -188,7 +191,8 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
   const Layer layer{tape, plan, frame, stack};
   tape.set_autocast(AutocastDtype(plan));
   Tensor x = tape.Given({-1, program::kCarrySlot}, {plan.TokensPerMicroBatch(), stack.hidden},
-                        StreamDtype(before), true, Role::kActivations, "last hidden state");
+                        input.value_or(StreamDtype(before)), true, Role::kActivations,
+                        "last hidden state");
   const Tensor wrt = tape.Ghost(x);
   Tensor loss;
   {
@@ -210,7 +214,7 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
   tape.Handover(std::move(gradient), {-1, program::kCarryGradientSlot}, Role::kActivations);
   tape.Cut();
   const auto leaves = tape.Finish(store);
-  return {leaves[0], leaves[1], leaves[2]};
+  return {leaves[0], leaves[1], leaves[2], StreamDtype(before)};
 }
 
 }  // namespace trainfit::frameworks::huggingface

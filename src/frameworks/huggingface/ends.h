@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "frameworks/huggingface/layer.h"
 #include "program/segment.h"
@@ -13,6 +14,7 @@ struct EndSegments {
   const program::Segment* forward = nullptr;
   const program::Segment* exit_autocast = nullptr;
   const program::Segment* backward = nullptr;
+  spec::Dtype output = spec::Dtype::kBf16;  // of the embedding's output
 };
 
 // Slot bases of the ends' tensors in the shared frame.
@@ -29,7 +31,9 @@ bool InputWantsGradient(const plan::Plan& plan);
 // Batch, embedding, rotary tables; placed at frame 0, whose output is its carry slot.
 EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store,
                             bool has_gradients);
-// Placed one frame after the last layer.
-EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, bool has_gradients);
+// Placed one frame after the last layer. `input`: dtype of the residual stream after the last
+// layer; absent: that of the embedding's weight.
+EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, bool has_gradients,
+                       std::optional<spec::Dtype> input = std::nullopt);
 
 }  // namespace trainfit::frameworks::huggingface

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "frameworks/huggingface/block.h"
 #include "frameworks/huggingface/ends.h"
 #include "frameworks/huggingface/sharding.h"
@@ -18,7 +19,7 @@ using program::Segment;
 struct Recorded {
   EndSegments embedding;
   EndSegments head;
-  BlockSegments first;                // layer 1 when its input wants no gradient
+  BlockSegments first;                // layer 1 when its input is of another kind
   std::vector<BlockSegments> blocks;  // by kind
   bool first_differs = false;
 
@@ -60,16 +61,19 @@ class TrainerBuilder {
   Recorded RecordAll(bool has_gradients) {
     Recorded recorded;
     recorded.embedding = RecordEmbedding(plan_, store_, has_gradients);
-    recorded.head = RecordHead(plan_, store_, has_gradients);
+    const spec::Dtype embedded = recorded.embedding.output;
+    const bool wants_gradient = InputWantsGradient(plan_);
     const std::vector<spec::LayerKind>& kinds = plan_.model->Text().kinds;
+    recorded.first = RecordBlock(plan_, kinds[static_cast<std::size_t>(frames_.First().kind)],
+                                 store_, wants_gradient, has_gradients, embedded);
+    // The first layer settles the type of the residual stream: promotion has no way back.
+    const spec::Dtype stream = recorded.first.output;
+    recorded.first_differs = !wants_gradient || stream != embedded;
     for (const spec::LayerKind& kind : kinds) {
-      recorded.blocks.push_back(RecordBlock(plan_, kind, store_, true, has_gradients));
+      recorded.blocks.push_back(RecordBlock(plan_, kind, store_, true, has_gradients, stream));
+      CHECK(recorded.blocks.back().output == stream) << "layers disagree about the stream's type";
     }
-    recorded.first_differs = !InputWantsGradient(plan_);
-    if (recorded.first_differs) {
-      const auto kind = static_cast<std::size_t>(frames_.First().kind);
-      recorded.first = RecordBlock(plan_, kinds[kind], store_, false, has_gradients);
-    }
+    recorded.head = RecordHead(plan_, store_, has_gradients, stream);
     return recorded;
   }
 
