@@ -7,7 +7,7 @@ namespace trainfit::readers {
 namespace {
 
 // Read from configuration_<model type>.py of transformers 4.57.1, those that came later (qwen3_5,
-// minimax_m2, nemotron_h, ministral3) from 5.24.0. Sorted by model type.
+// gemma4, minimax_m2, nemotron_h, ministral3) from 5.24.0. Sorted by model type.
 // type, class, vocab, hidden, intermediate, layers, heads, kv_heads, head_dim, positions, tied
 constexpr ClassDefaults kRows[] = {
     {"apertus", "ApertusConfig", 131072, 4096, 14336, 32, 32, 0, 0, 65536, false},
@@ -26,6 +26,7 @@ constexpr ClassDefaults kRows[] = {
     {"gemma", "GemmaConfig", 256000, 3072, 24576, 28, 16, 16, 256, 8192, true},
     {"gemma2", "Gemma2Config", 256000, 2304, 9216, 26, 8, 4, 256, 8192, true},
     {"gemma3_text", "Gemma3TextConfig", 262208, 2304, 9216, 26, 8, 4, 256, 131072, true},
+    {"gemma4_text", "Gemma4TextConfig", 262144, 2304, 9216, 30, 8, 4, 256, 131072, true},
     {"glm", "GlmConfig", 151552, 4096, 13696, 40, 32, 2, 128, 131072, false},
     {"glm4", "Glm4Config", 151552, 4096, 13696, 40, 32, 2, 128, 131072, false},
     {"glm4_moe", "Glm4MoeConfig", 151552, 4096, 10944, 46, 96, 8, 0, 131072, false},

@@ -53,6 +53,11 @@ bool ConfigView::IsNull(std::string_view key) const {
   return node != nullptr && node->kind == NodeKind::kNull;
 }
 
+std::span<const config::Member> ConfigView::Members() const {
+  if (object_ == nullptr) return {};
+  return object_->members;
+}
+
 std::int64_t ConfigView::Integer(const Found& found, std::int64_t min, std::int64_t max) const {
   return Take(config::GetInt(*object_, found.key, min, max), min, &complaints_->errors);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -46,6 +47,9 @@ class ConfigView {
   bool Has(std::string_view key) const { return Find({key}) != nullptr; }
   // There, and null: for the few keys where that means something else than absent.
   bool IsNull(std::string_view key) const;
+
+  // All members of the object, in the order of the file.
+  std::span<const config::Member> Members() const;
 
   // A main size, 1 … `max`. Absent: `class_default` with a note where defaults are allowed and
   // there is one (> 0), otherwise an error that names the key.

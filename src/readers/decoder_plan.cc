@@ -236,6 +236,10 @@ void FinishDecoder(ReadContext& context, DecoderPlan plan) {
     before.Norm(Joined(base, plan.embedding_norm), hidden, layer.kind.norm, layer.norm_bias,
                 Part::kEmbeddingNorm);
   }
+  for (spec::TensorSpec& tensor : plan.extra) {
+    tensor.name = Joined(base, tensor.name);
+    stack.before.push_back(std::move(tensor));
+  }
   AppendLayers(&stack, plan.kinds, plan.kind_of);
   TensorList after(&stack.after);
   if (plan.has_final_norm && layer.kind.norm_has_weight) {

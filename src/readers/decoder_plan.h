@@ -82,6 +82,7 @@ struct DecoderPlan {
   std::int64_t embedding_width = 0;  // 0: hidden
   std::string_view project_in;       // modules between an embedding of another width and the layers
   std::string_view project_out;
+  std::vector<spec::TensorSpec> extra;  // further tensors before the layers, relative to the base
   bool has_final_norm = true;
   bool head_bias = false;
   bool tied_by_default = false;

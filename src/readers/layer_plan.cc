@@ -54,10 +54,12 @@ class LayerEmitter {
           Projection(part, h, queries, false);
         return true;
       case Part::kKey:
-        if (softmax) Projection(part, h, keys, plan_.key_bias);
+        if (softmax && plan_.has_key) Projection(part, h, keys, plan_.key_bias);
         return true;
       case Part::kValue:
-        if (softmax) Projection(part, h, keys, plan_.value_bias);
+        if (softmax && plan_.has_key && plan_.has_value) {
+          Projection(part, h, keys, plan_.value_bias);
+        }
         return true;
       case Part::kQueryKeyValue:
         if (softmax) Projection(part, h, queries + 2 * keys, plan_.query_bias);
@@ -86,7 +88,7 @@ class LayerEmitter {
   }
 
   void EmitHeadNorm(const NamedPart& part) {
-    if (!attention_.qk_norm) return;
+    if (!attention_.qk_norm || (part.part == Part::kKeyNorm && !plan_.has_key)) return;
     const std::int64_t heads =
         part.part == Part::kQueryNorm ? attention_.heads : attention_.kv_heads;
     if (part.name.find("{e}") != std::string_view::npos) {  // one module a head (StableLM)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "readers/choose_builder.h"
@@ -53,6 +54,22 @@ std::string ReadQuantization(const ConfigView& root) {
   return method.empty() ? "unknown" : method;
 }
 
+// Experts other than gate, up and down projections without biases behind a plain router.
+std::string WhyExpertsAreNotSimulated(const spec::LayerKind& layer) {
+  const auto has = [&](spec::Part part, bool is_bias) {
+    return std::any_of(layer.tensors.begin(), layer.tensors.end(), [&](const spec::TensorSpec& t) {
+      return t.part == part && t.is_bias == is_bias;
+    });
+  };
+  if (has(spec::Part::kExpertDown, true)) return "experts with biases";
+  const bool has_gate_up =
+      has(spec::Part::kExpertGateUp, false) ||
+      (has(spec::Part::kExpertGate, false) && has(spec::Part::kExpertUp, false));
+  const bool is_plain = has(spec::Part::kRouter, false) && has_gate_up &&
+                        has(spec::Part::kExpertDown, false) && layer.mlp.expert_gated;
+  return is_plain ? "" : "mixture-of-experts layers of this form";
+}
+
 // What no lowering exists for yet; one sentence for the user, empty when there is nothing.
 std::string WhyLayerIsNotSimulated(const spec::LayerKind& layer) {
   switch (layer.attention.kind) {
@@ -70,7 +87,11 @@ std::string WhyLayerIsNotSimulated(const spec::LayerKind& layer) {
     case AttentionKind::kNone:
       return "layers without attention";
   }
-  if (layer.mlp.kind == MlpKind::kMoe) return "mixture-of-experts layers";
+  const bool has_sinks =
+      std::any_of(layer.tensors.begin(), layer.tensors.end(),
+                  [](const spec::TensorSpec& t) { return t.part == spec::Part::kSinks; });
+  if (has_sinks) return "attention sinks";
+  if (layer.mlp.kind == MlpKind::kMoe) return WhyExpertsAreNotSimulated(layer);
   if (layer.mlp.kind == MlpKind::kNone) return "layers without an MLP";
   if (layer.attention.has_cross_attention) return "cross-attention";
   if (layer.attention.output_gate) return "gated attention output";

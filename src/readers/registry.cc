@@ -47,6 +47,8 @@ constexpr Row kRows[] = {
     {"gemma2", BuildGemma2},
     {"gemma3", BuildGemma3},
     {"gemma3_text", BuildGemma3Text},
+    {"gemma4", BuildGemma4},
+    {"gemma4_text", BuildGemma4Text},
     {"glm", BuildGlm},
     {"glm4", BuildGlm4},
     {"glm4_moe", BuildGlm4Moe},

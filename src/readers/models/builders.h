@@ -36,6 +36,9 @@ void BuildGemma(ReadContext& context);
 void BuildGemma2(ReadContext& context);
 void BuildGemma3Text(ReadContext& context);
 
+// gemma4.cc
+void BuildGemma4Text(ReadContext& context);
+
 // olmo_cohere.cc
 void BuildOlmo(ReadContext& context);
 void BuildOlmo2(ReadContext& context);
@@ -130,6 +133,7 @@ void BuildVit(ReadContext& context);
 void BuildLlava(ReadContext& context);
 void BuildMistral3(ReadContext& context);
 void BuildGemma3(ReadContext& context);
+void BuildGemma4(ReadContext& context);
 void BuildPaliGemma(ReadContext& context);
 void BuildIdefics3(ReadContext& context);
 // What can be read of an unknown model with a known "text_config".

@@ -11,8 +11,8 @@ using spec::MlpKind;
 
 const Keys kExpertKeys = {"num_local_experts", "num_experts", "n_routed_experts",
                           "moe_num_experts"};
-const Keys kPerTokenKeys = {"num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k",
-                            "moe_k"};
+const Keys kPerTokenKeys = {
+    "num_experts_per_tok", "experts_per_token", "moe_topk", "moe_top_k", "moe_k", "top_k_experts"};
 const Keys kWidthKeys = {"moe_intermediate_size", "expert_ffn_hidden_size"};
 
 }  // namespace

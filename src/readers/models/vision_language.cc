@@ -151,6 +151,22 @@ void BuildGemma3(ReadContext& context) {
   BuildText(context, "language_model.model.", "language_model.");
 }
 
+void BuildGemma4(ReadContext& context) {
+  EnterText(context, "gemma4_text");
+  if (context.root.Has("vision_config")) {
+    Stack tower = Gemma4Vision(VisionSection(context, "Gemma4VisionConfig"), "model.vision_tower.");
+    TensorList(&tower.after)
+        .Linear("model.embed_vision.embedding_projection", tower.hidden, TextWidth(context),
+                Part::kProjector);
+    context.spec.stacks.push_back(std::move(tower));
+  }
+  if (context.root.Has("audio_config")) {
+    context.root.Warn({"audio_config"}, "not-counted",
+                      "the audio tower of Gemma 4 is not read; counts leave it out");
+  }
+  BuildText(context, "model.language_model.", "");
+}
+
 void BuildPaliGemma(ReadContext& context) {
   EnterText(context, "gemma");
   Stack tower = SiglipVision(VisionSection(context, "SiglipVisionConfig"),

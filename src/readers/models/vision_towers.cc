@@ -40,6 +40,21 @@ constexpr NamedPart kQwen3Parts[] = {
     {Part::kInputNorm, "norm1"},  {Part::kPreMlpNorm, "norm2"},  {Part::kQueryKeyValue, "attn.qkv"},
     {Part::kOutput, "attn.proj"}, {Part::kUp, "mlp.linear_fc1"}, {Part::kDown, "mlp.linear_fc2"},
 };
+constexpr NamedPart kGemma4Parts[] = {
+    {Part::kQuery, "self_attn.q_proj.linear"},
+    {Part::kKey, "self_attn.k_proj.linear"},
+    {Part::kValue, "self_attn.v_proj.linear"},
+    {Part::kOutput, "self_attn.o_proj.linear"},
+    {Part::kQueryNorm, "self_attn.q_norm"},
+    {Part::kKeyNorm, "self_attn.k_norm"},
+    {Part::kGate, "mlp.gate_proj.linear"},
+    {Part::kUp, "mlp.up_proj.linear"},
+    {Part::kDown, "mlp.down_proj.linear"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPostAttentionNorm, "post_attention_layernorm"},
+    {Part::kPreMlpNorm, "pre_feedforward_layernorm"},
+    {Part::kPostMlpNorm, "post_feedforward_layernorm"},
+};
 // Llama 4 and Llama 3.2 Vision; the gates of the latter come first.
 constexpr NamedPart kLlamaVisionParts[] = {
     {Part::kMixer, "gates"},
@@ -176,6 +191,33 @@ Stack Qwen3Vision(const ConfigView& config, const std::string& base) {
     after.Linear(name + "linear_fc1", merged, merged, Part::kProjector, true);
     after.Linear(name + "linear_fc2", merged, out, Part::kProjector, true);
   }
+  stack.final_norm = NormKind::kNone;
+  return stack;
+}
+
+Stack Gemma4Vision(const ConfigView& config, const std::string& base) {
+  const EncoderSizes sizes =
+      ReadEncoderSizes(config, {.hidden = 768, .heads = 12, .intermediate = 3072, .layers = 16});
+  LayerPlan layer = PlanEncoderLayer(sizes, kGemma4Parts);
+  layer.SetAttentionBias(false, false);
+  layer.mlp_bias = false;
+  layer.kind.norm = NormKind::kRms;
+  layer.kind.post_norms = true;
+  spec::Attention& attention = layer.kind.attention;
+  attention.head_dim = attention.value_head_dim = config.SizeOr({"head_dim"}, 64);
+  attention.kv_heads = config.SizeOr({"num_key_value_heads"}, sizes.heads);
+  attention.qk_norm = true;
+  attention.rotary_dim = attention.head_dim;
+  layer.kind.mlp.kind = MlpKind::kGated;
+  layer.kind.mlp.activation = ReadActivation(config, {"hidden_activation"}, Activation::kGeluTanh);
+  Stack stack = EqualLayers(StackRole::kVision, base + "encoder.layers.{l}.", layer, sizes.layers);
+  const std::int64_t patch = config.SizeOr({"patch_size"}, 16);
+  TensorList before(&stack.before);
+  before.Parameter(base + "patch_embedder.position_embedding_table",
+                   {2, config.SizeOr({"position_embedding_size"}, 10240), sizes.hidden},
+                   Part::kPositionEmbedding);
+  before.Linear(base + "patch_embedder.input_proj", Product(3, Product(patch, patch)), sizes.hidden,
+                Part::kPatchEmbedding);
   stack.final_norm = NormKind::kNone;
   return stack;
 }

@@ -21,6 +21,8 @@ spec::Stack PixtralVision(const ConfigView& config, const std::string& base);
 spec::Stack Qwen2Vision(const ConfigView& config, const std::string& base);
 spec::Stack Qwen25Vision(const ConfigView& config, const std::string& base);
 spec::Stack Qwen3Vision(const ConfigView& config, const std::string& base);
+// Gemma 4's tower: Gemma's layers without a mask, positions in two dimensions.
+spec::Stack Gemma4Vision(const ConfigView& config, const std::string& base);
 // Llama 4's tower with its pixel-shuffle adapter.
 spec::Stack Llama4Vision(const ConfigView& config, const std::string& base);
 // Llama 3.2 Vision's tower: a stack of local and one of gated global layers, embeddings of tiles.
