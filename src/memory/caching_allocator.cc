@@ -40,8 +40,7 @@ CachingAllocator::CachingAllocator(const AllocatorSettings& settings)
   for (std::size_t i = 0; i < pools_.size(); ++i) pools_[i].small = i % 2 == 0;
 }
 
-// ---- sizes and pools
-// -----------------------------------------------------------------------------
+// Sizes and pools.
 
 std::int64_t CachingAllocator::RoundSize(std::int64_t requested) const {
   if (requested < kMinBlockSize) return kMinBlockSize;
@@ -69,8 +68,7 @@ bool CachingAllocator::CollectsGarbage() const {
   return settings_.memory_limit.has_value() && settings_.garbage_collection_threshold > 0;
 }
 
-// ---- blocks
-// --------------------------------------------------------------------------------------
+// Blocks.
 
 std::int32_t CachingAllocator::NewBlock(std::uint8_t pool, std::int64_t address,
                                         std::int64_t size) {
@@ -117,8 +115,7 @@ void CachingAllocator::ResetPeaks() {
   peak_reserved_ = reserved_;
 }
 
-// ---- allocate and free
-// ---------------------------------------------------------------------------
+// Allocate and free.
 
 CachingAllocator::BlockId CachingAllocator::Allocate(Bytes requested, program::Stream stream) {
   CHECK(requested >= Bytes()) << "a tensor cannot have " << requested.value() << " bytes";
@@ -247,8 +244,7 @@ std::int64_t CachingAllocator::TryMerge(std::int32_t into_id, std::int32_t from_
   return from.size;
 }
 
-// ---- giving memory back
-// --------------------------------------------------------------------------
+// Giving memory back.
 
 // Frees unsplit large blocks that were passed over longer than the average, until `reserved` is
 // below the threshold or nothing more can go.
@@ -337,8 +333,7 @@ void CachingAllocator::ReleaseBlock(std::int32_t id) {
   DeleteBlock(id);
 }
 
-// ---- a look inside
-// -------------------------------------------------------------------------------
+// A look inside.
 
 std::vector<CachingAllocator::SegmentView> CachingAllocator::Segments() const {
   std::vector<std::int32_t> heads;

@@ -114,7 +114,7 @@ class CachingAllocator {
   std::int64_t MaxSplitSize() const { return max_split_size_; }
   bool CollectsGarbage() const;
 
-  // ---- the steps of an allocation, named after their originals ---------------------------------
+  // The steps of an allocation, named after their originals.
   std::int32_t GetFreeBlock(std::uint8_t pool, std::int64_t size);
   std::int32_t AllocBlock(std::uint8_t pool, std::int64_t size);
   bool ShouldSplit(const Block& block, std::int64_t size) const;
@@ -126,7 +126,7 @@ class CachingAllocator {
   void ReleaseBlocks(Pool& pool);
   void ReleaseBlock(std::int32_t block);
 
-  // ---- expandable segments (expandable_segments.cc) --------------------------------------------
+  // Expandable segments (expandable_segments.cc).
   std::int64_t ExpandableSize(const Block& block) const;
   std::int32_t TryAllocateExpandable(std::uint8_t pool, std::int64_t size);
   std::int32_t FindExpandable(std::uint8_t pool, std::int64_t size);

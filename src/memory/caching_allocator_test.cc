@@ -143,8 +143,7 @@ TEST(CachingAllocator, PeaksStartAgainWhenReset) {
   EXPECT_EQ(allocator.peak_reserved(), 64 * kMiB);  // cached segments are still reserved
 }
 
-// ---- settings
-// ------------------------------------------------------------------------------------
+// Settings.
 
 TEST(CachingAllocator, MaxSplitSizeKeepsOversizeBlocksWhole) {
   CachingAllocator allocator({.max_split_size = 100 * kMiB});
@@ -229,8 +228,7 @@ TEST(CachingAllocator, EmptyCacheGivesBackWholeSegments) {
   EXPECT_EQ(allocator.reserved(), 20 * kMiB);
 }
 
-// ---- expandable segments
-// -------------------------------------------------------------------------
+// Expandable segments.
 
 TEST(ExpandableSegments, GrowByPagesOf20MiB) {
   CachingAllocator allocator({.expandable_segments = true});
@@ -291,8 +289,7 @@ TEST(ExpandableSegments, StreamsHaveSegmentsOfTheirOwn) {
   EXPECT_EQ(allocator.reserved(), 80 * kMiB);
 }
 
-// ---- against the reference, and laws
-// -------------------------------------------------------------
+// Against the reference, and laws.
 
 std::int64_t RandomSize(std::mt19937_64& random) {
   switch (random() % 5) {

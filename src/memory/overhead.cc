@@ -26,8 +26,7 @@ int CapabilityOf(const spec::Gpu& gpu) {
 
 bool IsAmd(const spec::Gpu& gpu) { return gpu.vendor == "AMD"; }
 
-// ---- CUDA context
-// --------------------------------------------------------------------------------
+// CUDA context.
 
 struct ContextFact {
   int first = 0;  // compute capabilities, both ends included
@@ -65,8 +64,7 @@ constexpr std::array kContexts = {
 
 constexpr std::string_view kContextName = "CUDA context";
 
-// ---- cuBLAS
-// --------------------------------------------------------------------------------------
+// CuBLAS.
 
 constexpr Bytes kHopperWorkspace{33'554'432};
 constexpr Bytes kDefaultWorkspace = 2 * (4096 * kKiB) + 8 * (16 * kKiB);  // :4096:2:16:8
@@ -97,8 +95,7 @@ Bytes LtWorkspaceBytes(const spec::Gpu& gpu, const CublasUse& use) {
   return use.torch >= plan::Version{2, 11, 0} ? Bytes() : kLtWorkspace;
 }
 
-// ---- NCCL
-// ----------------------------------------------------------------------------------------
+// NCCL.
 
 struct NcclFact {
   Link link = Link::kUnknown;

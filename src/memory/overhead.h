@@ -19,15 +19,13 @@
 
 namespace trainfit::memory {
 
-// ---- CUDA (HIP) context
-// --------------------------------------------------------------------------
+// CUDA (HIP) context.
 
 // The context of a training process with its kernels loaded. Since CUDA 11.7 kernels are loaded
 // when they are first used, so the number grows during the first steps and then stays.
 OverheadRow ContextOf(const spec::Gpu& gpu);
 
-// ---- cuBLAS
-// --------------------------------------------------------------------------------------
+// CuBLAS.
 
 // Workspaces per (handle, stream), taken from the caching allocator at the first matrix product and
 // never freed. The forward pass and the autograd thread have a handle each.
@@ -43,8 +41,7 @@ std::vector<HeldAllocation> CublasWorkspaces(const spec::Gpu& gpu, const CublasU
 // The same as a row for a breakdown: bytes of one workspace.
 OverheadRow CublasWorkspaceOf(const spec::Gpu& gpu, const CublasUse& use = {});
 
-// ---- NCCL (RCCL)
-// ---------------------------------------------------------------------------------
+// NCCL (RCCL).
 
 // The slowest kind of link between two neighbours of a group.
 enum class Link : std::uint8_t {
@@ -72,8 +69,7 @@ struct Communicator {
 };
 OverheadRow NcclOf(const spec::Gpu& gpu, std::span<const Communicator> communicators);
 
-// ---- what of the card is there
-// -------------------------------------------------------------------
+// What of the card is there.
 
 // Memory that this process and its libraries may fill: CUDA's total, less what a desktop shows.
 struct UsableOptions {

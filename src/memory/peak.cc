@@ -97,8 +97,7 @@ std::vector<Part> PartsOf(std::span<const LiveTensor> tensors, Place place) {
   return parts;
 }
 
-// ---- the walk
-// ------------------------------------------------------------------------------------
+// The walk.
 
 class Reader : public program::EventSink {
  public:

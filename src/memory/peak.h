@@ -39,8 +39,7 @@ struct HeldAllocation {
   const char* label = "";  // static text
 };
 
-// ---- the summary
-// ---------------------------------------------------------------------------------
+// The summary.
 
 // Levels of each phase, in order; returns how many were written (at most out.size()). No heap.
 std::size_t SummarizePhases(const program::RankProgram& rank, std::span<const HeldAllocation> held,
@@ -54,8 +53,7 @@ struct Highest {
 std::array<Highest, program::kPlaceCount> HighestLevels(const program::RankProgram& rank,
                                                         std::span<const HeldAllocation> held);
 
-// ---- the walk
-// ------------------------------------------------------------------------------------
+// The walk.
 
 // All live tensors of one role and label at a peak.
 struct Part {

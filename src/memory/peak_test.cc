@@ -202,8 +202,7 @@ TEST(ByRole, AddsUpLabels) {
                                               {Role::kLogits, "", Bytes(4), 1}}));
 }
 
-// ---- mistakes of a program
-// -----------------------------------------------------------------------
+// Mistakes of a program.
 
 void ReadOne(std::vector<Event> events) {
   SegmentStore store;

@@ -52,10 +52,12 @@ enum class Fact : std::uint8_t {
   kForeachTemporaries,    // parameter-sized temporaries of one foreach AdamW step
   kAdapterDtypeFp32,      // bool: PEFT keeps adapters in fp32 over a bf16 base
   kKbitPreparation,       // bool: prepare_model_for_kbit_training is called
+  kKbitEndsBf16,          // bool: after that, embedding and head are cast back to bf16
   kQloraAdapterBf16,      // bool: the trainer casts QLoRA adapters to bf16
   kSdpaGroupedQuery,      // bool: K and V are not repeated for SDPA without a mask
   kAttentionDefault,      // spec::AttentionImplementation
   kEmbedding32bitStates,  // bool: 8-bit optimizers keep embeddings in 32 bits
+  kExpertsFused,          // bool: routed experts are 3-D parameters, not nn.Linear modules
   kPaddingMask,           // bool: batches carry an attention mask
   kAutocast,              // bool: forward runs under autocast with mixed precision
 };

@@ -16,8 +16,20 @@ std::string_view ModuleOf(const TensorSpec& tensor) {
   return dot == std::string_view::npos ? name : name.substr(0, dot);
 }
 
+bool IsExpert(const TensorSpec& tensor) {
+  return tensor.part == Part::kExpertGate || tensor.part == Part::kExpertUp ||
+         tensor.part == Part::kExpertGateUp || tensor.part == Part::kExpertDown;
+}
+
 bool IsHeadOrEmbedding(const TensorSpec& tensor) {
   return tensor.part == Part::kHead || tensor.part == Part::kTokenEmbedding;
+}
+
+// trl/trainer/utils.py peft_module_casting_to_bf16, which runs under bf16 alone.
+bool KeepsHalf(const Plan& plan, const TensorSpec& tensor) {
+  const bool is_end = IsHeadOrEmbedding(tensor) || tensor.part == Part::kPositionEmbedding;
+  return is_end && plan.precision == spec::Precision::kBf16Mixed &&
+         plan.facts.Is(Fact::kKbitEndsBf16);
 }
 
 // PEFT's rule (tuners/tuners_utils.py, check_target_module_exists): equal, or ends in ".target".
@@ -54,13 +66,16 @@ ParameterPlan HoldParameter(const Plan& plan, const TensorSpec& tensor) {
     held.trainable = tensor.trainable;
     return held;
   }
-  if (IsTarget(tensor, plan.lora.targets)) held.lora_rank = plan.lora.rank;
+  // Experts that are slices of one parameter are no nn.Linear: adapters and 4-bit pass them by.
+  const bool is_module = !IsExpert(tensor) || !plan.facts.Is(Fact::kExpertsFused);
+  if (is_module && IsTarget(tensor, plan.lora.targets)) held.lora_rank = plan.lora.rank;
   if (plan.method == spec::Method::kLora) return held;
   // transformers/integrations/bitsandbytes.py replaces every nn.Linear but the output head.
-  held.quantized_4bit = tensor.is_linear && !tensor.is_bias && !IsHeadOrEmbedding(tensor);
+  held.quantized_4bit =
+      is_module && tensor.is_linear && !tensor.is_bias && !IsHeadOrEmbedding(tensor);
   if (held.quantized_4bit) {
     held.dtype = spec::Dtype::kUint8;
-  } else if (plan.kbit_preparation) {
+  } else if (plan.kbit_preparation && !KeepsHalf(plan, tensor)) {
     held.dtype = spec::Dtype::kFp32;  // peft/utils/other.py prepare_model_for_kbit_training
   }
   return held;

@@ -65,7 +65,8 @@ struct Plan {
   spec::LoraRecipe lora;
   bool double_quantization = true;
   bool kbit_preparation = false;
-  bool liger_kernels = false;
+  bool liger_kernels = false;     // norms and rotary as one kernel each
+  bool fused_activation = false;  // act(gate) × up as one kernel
   bool padding_free = true;
   Parallel parallel;
 

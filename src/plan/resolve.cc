@@ -243,6 +243,7 @@ class Resolver {
     plan_.attention = Choose(recipe_.attention, Fact::kAttentionDefault);
     plan_.loss = Choose(recipe_.loss, Fact::kLossKernelDefault);
     plan_.liger_kernels = recipe_.liger_kernels.value_or(false);
+    plan_.fused_activation = recipe_.fused_activation.value_or(plan_.liger_kernels);
     plan_.padding_free = recipe_.padding_free.value_or(!plan_.facts.Is(Fact::kPaddingMask));
   }
 
@@ -274,6 +275,7 @@ class Resolver {
                               "LoRA options were given, but the method is full fine-tuning",
                               "--method lora"));
     }
+    CheckExperts();
     const bool is_half = plan_.weight_dtype != Dtype::kFp32;
     if (plan_.method == Method::kFull && plan_.precision == Precision::kFp16Mixed && is_half) {
       errors_.push_back(Error("contradiction",
@@ -281,6 +283,35 @@ class Resolver {
                               "weights in fp16 cannot be unscaled (torch GradScaler refuses)",
                               "--precision fp16-pure"));
     }
+  }
+
+  // Adapters and 4-bit weights of experts that are modules of their own have no lowering yet.
+  void CheckExperts() {
+    if (plan_.method == Method::kFull) return;
+    for (const spec::LayerKind& kind : plan_.model->Text().kinds) {
+      if (kind.mlp.kind != spec::MlpKind::kMoe) continue;
+      if (plan_.facts.Is(Fact::kExpertsFused)) {
+        WarnOfPlainExperts();
+        return;
+      }
+      errors_.push_back(Error(
+          "not-simulated", fmt::format("{} cannot be simulated with {}: adapters on experts that "
+                                       "are modules of their own",
+                                       plan_.model->id, plan_.facts.stack().Text())));
+      return;
+    }
+  }
+
+  void WarnOfPlainExperts() {
+    Diagnostic warning =
+        Error("plain-experts",
+              plan_.method == Method::kQlora
+                  ? "the experts stay in 16 bit and get no adapters: in transformers 5 they "
+                    "are parameters, not linear layers, which 4-bit loading passes by"
+                  : "the experts get no adapters: in transformers 5 they are parameters, "
+                    "not linear layers (PEFT has target_parameters for them)");
+    warning.severity = Severity::kWarning;
+    plan_.warnings.push_back(std::move(warning));
   }
 
   // A bound in floating point, so that the integer arithmetic after it cannot overflow.

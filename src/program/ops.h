@@ -9,8 +9,7 @@
 
 namespace trainfit::program {
 
-// ---- element-wise (ops_elementwise.cc)
-// -----------------------------------------------------------
+// Element-wise (ops_elementwise.cc).
 
 // x.to(dtype); x itself when it has that dtype already. Saves nothing.
 Tensor Cast(Tape& tape, const Tensor& x, spec::Dtype dtype, const char* label,
@@ -32,6 +31,8 @@ Tensor Rsqrt(Tape& tape, const Tensor& x, const char* label);
 Tensor Activate(Tape& tape, const Tensor& x, const char* label);
 // tanh, sigmoid: saves its result.
 Tensor Squash(Tape& tape, const Tensor& x, const char* label);
+// softmax over the columns as one kernel; saves its result.
+Tensor Softmax(Tape& tape, const Tensor& x, const char* label);
 // nn.Dropout with p > 0: saves a mask of one byte an element.
 Tensor Dropout(Tape& tape, const Tensor& x, const char* label);
 // One kernel that reads `gate_up` (N × 2i), or gate and up, and saves what it read (Liger SwiGLU):
@@ -49,8 +50,7 @@ Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* l
 // torch.cat of two along the columns; saves nothing, the gradient is split into views.
 Tensor Concatenate(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
 
-// ---- norms (ops_norm.cc)
-// -------------------------------------------------------------------------
+// Norms (ops_norm.cc).
 
 // F.layer_norm: saves x, mean and rstd (fp32 on CUDA). Under autocast it runs in fp32.
 Tensor LayerNorm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -59,8 +59,7 @@ Tensor LayerNorm(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor
 Tensor FusedRmsNorm(Tape& tape, const Tensor& x, const Tensor& weight, bool in_place_backward,
                     const char* label);
 
-// ---- matrices (ops_matmul.cc)
-// --------------------------------------------------------------------
+// Matrices (ops_matmul.cc).
 
 // x · Wᵀ + b. Saves x if W trains and W if x wants a gradient. Under autocast, casts both first:
 // the weight's cast is cached when it is a trainable fp32 leaf.
@@ -72,8 +71,19 @@ Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
 Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out, Bytes absmax_bytes,
                   spec::Dtype compute, const char* label);
 
-// ---- attention (ops_attention.cc)
-// ----------------------------------------------------------------
+// Mixture of experts (ops_moe.cc).
+
+// One GEMM an expert over rows sorted by expert; weight: experts · out × in. Not known to autocast:
+// x is cast to the weight's dtype. Saves as Linear does.
+Tensor GroupedLinear(Tape& tape, const Tensor& x, const Tensor& weight, std::int64_t out,
+                     const char* label);
+// x[indices]: a copy of `rows` rows; saves the indices.
+Tensor GatherRows(Tape& tape, const Tensor& x, std::int64_t rows, const Tensor& indices,
+                  const char* label);
+// Rows of one token added up: rows → tokens. Saves nothing.
+Tensor SumExperts(Tape& tape, const Tensor& x, std::int64_t tokens, const char* label);
+
+// Attention (ops_attention.cc).
 
 struct AttentionShape {
   std::int64_t batch = 1;
@@ -99,8 +109,7 @@ Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
 Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
                       const AttentionShape& shape, double dropout, const char* label);
 
-// ---- ends (ops_loss.cc)
-// --------------------------------------------------------------------------
+// Ends (ops_loss.cc).
 
 // rows of the table; the backward makes a dense gradient of the table's size.
 Tensor Embedding(Tape& tape, std::int64_t tokens, const Tensor& table, const char* label);

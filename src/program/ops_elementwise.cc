@@ -193,6 +193,8 @@ Tensor Squash(Tape& tape, const Tensor& x, const char* label) {
   return out;
 }
 
+Tensor Softmax(Tape& tape, const Tensor& x, const char* label) { return Squash(tape, x, label); }
+
 Tensor Dropout(Tape& tape, const Tensor& x, const char* label) {
   Tensor out = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kActivations, label);
   const Tensor mask = tape.New({x.rows(), x.cols()}, Dtype::kBool, Role::kActivations, label);

@@ -16,8 +16,7 @@ std::size_t Index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-// ---- Tensor
-// --------------------------------------------------------------------------------------
+// Tensor.
 
 Tensor::Tensor(const Tensor& other) : tape_(other.tape_), value_(other.value_) {
   if (tape_ != nullptr) tape_->Retain(value_);
@@ -40,8 +39,7 @@ spec::Dtype Tensor::dtype() const { return tape_->values_[Index(value_)].dtype; 
 bool Tensor::requires_grad() const { return tape_->values_[Index(value_)].requires_grad; }
 Bytes Tensor::bytes() const { return Bytes(elements() * spec::ElementBytes(dtype())); }
 
-// ---- tensors
-// -------------------------------------------------------------------------------------
+// Tensors.
 
 Tape::Tape() {
   storages_.reserve(kExpectedValues);
@@ -189,8 +187,7 @@ void Tape::Release(std::int32_t value) {
                      storage.label});
 }
 
-// ---- autograd
-// ------------------------------------------------------------------------------------
+// Autograd.
 
 Node* Tape::Record(const char* label, BackwardFunction backward,
                    std::initializer_list<Tensor> inputs, Tensor& output,
@@ -297,8 +294,7 @@ spec::Dtype BackwardContext::InputDtype(int input) const {
   return tape_.values_[Index(node_.inputs[Index(input)])].dtype;
 }
 
-// ---- autocast
-// ------------------------------------------------------------------------------------
+// Autocast.
 
 Tensor Tape::CachedCast(const Tensor& leaf) const {
   for (const auto& [value, cast] : cast_cache_) {
@@ -315,8 +311,7 @@ void Tape::CacheCast(const Tensor& leaf, const Tensor& cast) {
 
 void Tape::DropCastCache() { cast_cache_.clear(); }
 
-// ---- kernels and segments
-// ------------------------------------------------------------------------
+// Kernels and segments.
 
 void Tape::Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
                std::array<std::int64_t, 3> shape, Stream stream) {

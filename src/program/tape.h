@@ -94,7 +94,7 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
   ~Tape();
 
-  // ---- tensors ---------------------------------------------------------------------------------
+  // Tensors.
   Tensor New(Shape shape, spec::Dtype dtype, Role role, const char* label);
   // Raw bytes that are not a matrix (workspaces, masks).
   Tensor NewBytes(Bytes bytes, Role role, const char* label, Place place = Place::kGpu,
@@ -115,7 +115,7 @@ class Tape {
   void AllocSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place = Place::kGpu);
   void FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place = Place::kGpu);
 
-  // ---- autograd --------------------------------------------------------------------------------
+  // Autograd.
   bool grad_enabled() const { return grad_enabled_; }
   void set_grad_enabled(bool enabled) { grad_enabled_ = enabled; }
   // True when a gradient would flow into `tensor` through an operation recorded now.
@@ -132,7 +132,7 @@ class Tape {
   // The gradient that reaches `wrt` (a Given tensor) is returned; undefined if none does.
   Tensor Backward(const Tensor& root, Tensor gradient, const Tensor& wrt);
 
-  // ---- autocast --------------------------------------------------------------------------------
+  // Autocast.
   // Low-precision dtype of the autocast region, or nullopt-like kFp32 when it is off.
   spec::Dtype autocast() const { return autocast_; }
   void set_autocast(spec::Dtype dtype) { autocast_ = dtype; }
@@ -141,7 +141,7 @@ class Tape {
   void CacheCast(const Tensor& leaf, const Tensor& cast);
   void DropCastCache();
 
-  // ---- kernels and segments --------------------------------------------------------------------
+  // Kernels and segments.
   void Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
            std::array<std::int64_t, 3> shape = {0, 0, 0}, Stream stream = Stream::kCompute);
   // Ends a leaf; the events recorded since the previous cut become its own.

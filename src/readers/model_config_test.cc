@@ -211,7 +211,7 @@ TEST(ModelConfigTest, ExpertsAreCountedOnceAndPerToken) {
   EXPECT_EQ(layer.tensors[5].name, "block_sparse_moe.experts.{e}.w1.weight");
   EXPECT_EQ(layer.tensors[5].copies, 8);
   EXPECT_EQ(ParameterCount(*model) - ActiveParameterCount(*model), 2 * 6 * 3 * 64 * 128);
-  EXPECT_EQ(model->not_simulated, "mixture-of-experts layers");
+  EXPECT_EQ(model->not_simulated, "");
 
   const std::string errors = ErrorsOf(Replaced(text, "_tok\": 2", "_tok\": 9"));
   EXPECT_NE(errors.find("a token uses 9 experts, but a layer has only 8"), std::string::npos)

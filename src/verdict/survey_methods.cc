@@ -151,8 +151,12 @@ Expected<Survey> SurveyMethods(const SurveyQuestion& question) {
         });
     if (shared) survey.assumptions.push_back(assumption);
   }
-  for (const Diagnostic& warning : survey.rows.front().plan.warnings) {
-    survey.warnings.push_back(warning.message);
+  for (const SurveyRow& row : survey.rows) {
+    for (const Diagnostic& warning : row.plan.warnings) {
+      const bool is_new = std::find(survey.warnings.begin(), survey.warnings.end(),
+                                    warning.message) == survey.warnings.end();
+      if (is_new) survey.warnings.push_back(warning.message);
+    }
   }
   return survey;
 }

@@ -90,25 +90,32 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight)
   Tape& tape = layer.tape;
   const plan::Plan& plan = layer.plan;
   Tensor logits = program::Linear(tape, hidden, weight, {}, "logits", Role::kLogits);
-  if (plan.loss == spec::LossKernel::kTritonCrossEntropy) {
-    return program::CrossEntropyInPlace(tape, logits, "cross entropy");
-  }
+  // The kernel takes the place of nn.CrossEntropyLoss; what the model does to the logits before it
+  // stays (fms_acceleration_foak FastForCausalLMLoss, liger_kernel LigerCrossEntropyLoss).
+  const auto entropy = [&](const Tensor& x) {
+    return plan.loss == spec::LossKernel::kTritonCrossEntropy
+               ? program::CrossEntropyInPlace(tape, x, "cross entropy")
+               : program::CrossEntropy(tape, x, "cross entropy");
+  };
   const auto path = static_cast<plan::LossPath>(plan.facts.Value(plan::Fact::kLossPath));
   const auto upcast = [&](const Tensor& x) {
     return program::Cast(tape, x, Dtype::kFp32, "logits.float()", Role::kLogits);
   };
   if (path == plan::LossPath::kModelDtype) {
-    return program::CrossEntropy(tape, logits, "cross entropy");
+    return entropy(logits);
   }
   if (path == plan::LossPath::kFloatInForwardShifted) logits = upcast(logits);
   Tensor loss;
   {
     Tensor source = upcast(logits);
-    // logits[..., :-1, :].contiguous(): with one row the slice is contiguous already.
-    const bool copies = path != plan::LossPath::kPaddedLabels && plan.micro_batch > 1;
-    const Tensor shifted =
-        copies ? program::CopyColumns(tape, source, source.cols(), "shifted logits") : source;
-    loss = program::CrossEntropy(tape, shifted, "cross entropy");
+    if (path != plan::LossPath::kPaddedLabels) {
+      // logits[..., :-1, :].contiguous(): with one row the slice is contiguous already. Either way
+      // the gradient is padded with zeros to the logits' size.
+      const char* label = "shifted logits";
+      source = plan.micro_batch > 1 ? program::CopyColumns(tape, source, source.cols(), label)
+                                    : program::SliceColumns(tape, source, source.cols(), label);
+    }
+    loss = entropy(source);
   }
   const bool is_mixed = plan.autocast && plan.facts.Is(plan::Fact::kOutputsToFp32);
   if (is_mixed && logits.dtype() != Dtype::kFp32) {

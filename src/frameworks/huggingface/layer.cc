@@ -40,7 +40,8 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   Leaf leaf;
   leaf.weight = WeightSlot(i);
   leaf.gradient = GradientSlot(i);
-  leaf.shape = {spec.shape[0], spec.Elements() / spec.shape[0]};
+  // Experts are seen as one matrix, stacked along the rows.
+  leaf.shape = {spec.shape[0] * spec.copies, spec.Elements() / (spec.shape[0] * spec.copies)};
   leaf.dtype = ComputeDtype(held(i).dtype);
   leaf.trainable = held(i).trainable;
   leaf.has_gradient = has_gradients_ && leaf.trainable;

@@ -87,6 +87,11 @@ program::Tensor ApplyNorm(const Layer& layer, const program::Tensor& x, spec::Pa
 program::Tensor ApplyAttention(const Layer& layer, const spec::LayerKind& kind,
                                const program::Tensor& x, const program::Tensor& cos_sin);
 // mlp.cc
+program::Tensor ApplyActivation(const Layer& layer, spec::Activation activation,
+                                const program::Tensor& x);
+// moe.cc
+program::Tensor ApplyMoe(const Layer& layer, const spec::Mlp& mlp, const program::Tensor& x);
+// mlp.cc
 program::Tensor ApplyMlp(const Layer& layer, const spec::LayerKind& kind, const program::Tensor& x);
 // decoder_layer.cc: a whole block.
 program::Tensor ApplyBlock(const Layer& layer, const spec::LayerKind& kind, program::Tensor x,

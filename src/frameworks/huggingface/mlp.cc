@@ -18,7 +18,9 @@ Tensor GeluNew(program::Tape& tape, const Tensor& x) {
   return program::Multiply(tape, half, one_plus, label);
 }
 
-Tensor Activation(const Layer& layer, spec::Activation activation, const Tensor& x) {
+}  // namespace
+
+Tensor ApplyActivation(const Layer& layer, spec::Activation activation, const Tensor& x) {
   switch (activation) {
     case spec::Activation::kGeluNew:
       return GeluNew(layer.tape, x);
@@ -35,10 +37,12 @@ Tensor Activation(const Layer& layer, spec::Activation activation, const Tensor&
   }
 }
 
+namespace {
+
 // down(act(gate(x)) * up(x))
 Tensor Gated(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
   program::Tape& tape = layer.tape;
-  if (layer.plan.liger_kernels) {
+  if (layer.plan.fused_activation) {
     const auto product = [&] {
       const Tensor gate = ApplyLinear(layer, x, Part::kGate);
       const Tensor up = ApplyLinear(layer, x, Part::kUp);
@@ -47,7 +51,7 @@ Tensor Gated(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
     return ApplyLinear(layer, product(), Part::kDown);
   }
   const auto product = [&] {
-    const Tensor act = Activation(layer, mlp.activation, ApplyLinear(layer, x, Part::kGate));
+    const Tensor act = ApplyActivation(layer, mlp.activation, ApplyLinear(layer, x, Part::kGate));
     return program::Multiply(tape, act, ApplyLinear(layer, x, Part::kUp), "gate × up");
   };
   return ApplyLinear(layer, product(), Part::kDown);
@@ -59,14 +63,14 @@ Tensor GatedFused(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
   const Tensor fused = ApplyLinear(layer, x, Part::kGateUp);
   const std::int64_t half = fused.cols() / 2;
   const auto parts = program::SplitColumns(tape, fused, {half, half, 0}, "split gate, up");
-  const Tensor product =
-      program::Multiply(tape, parts[1], Activation(layer, mlp.activation, parts[0]), "gate × up");
+  const Tensor product = program::Multiply(
+      tape, parts[1], ApplyActivation(layer, mlp.activation, parts[0]), "gate × up");
   return ApplyLinear(layer, product, Part::kDown);
 }
 
 Tensor Plain(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
   const auto hidden = [&] {
-    return Activation(layer, mlp.activation, ApplyLinear(layer, x, Part::kUp));
+    return ApplyActivation(layer, mlp.activation, ApplyLinear(layer, x, Part::kUp));
   };
   return ApplyLinear(layer, hidden(), Part::kDown);
 }
@@ -74,6 +78,7 @@ Tensor Plain(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
 }  // namespace
 
 Tensor ApplyMlp(const Layer& layer, const spec::LayerKind& kind, const Tensor& x) {
+  if (kind.mlp.kind == spec::MlpKind::kMoe) return ApplyMoe(layer, kind.mlp, x);
   if (kind.mlp.kind == spec::MlpKind::kPlain) return Plain(layer, kind.mlp, x);
   if (layer.frame.Find(Part::kGateUp) >= 0) return GatedFused(layer, kind.mlp, x);
   return Gated(layer, kind.mlp, x);

@@ -141,9 +141,9 @@ const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
       LoadQuantized(tape, frame, i, plan);
       continue;
     }
-    const std::vector<std::int64_t>& shape = frame.tensor(i).shape;
+    const program::Shape shape = frame.WeightLeaf(i).shape;
     const std::int64_t elements = frame.tensor(i).Elements();
-    const std::int64_t shard = elements / shape[0] * ShardRows(plan, shape[0]);
+    const std::int64_t shard = ShardRows(plan, shape.rows) * shape.cols;
     // accelerate/utils/fsdp_utils.py fsdp2_load_full_state_dict: each parameter is broadcast whole,
     // then sharded.
     program::Tensor whole;
