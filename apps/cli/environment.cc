@@ -26,9 +26,8 @@ std::string_view Variable(const char* name) {
 
 std::optional<std::int64_t> WholeNumber(std::string_view text) {
   std::int64_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, value);
-  if (text.empty() || result.ec != std::errc() || result.ptr != end) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
@@ -76,6 +75,17 @@ std::string ReadHuggingFaceCache() {
   return "";
 }
 
+// $XDG_CONFIG_HOME/trainfit/catalog.json or ~/.config/trainfit/catalog.json, when it exists.
+std::string ReadCatalogFile() {
+  std::string folder(Variable("XDG_CONFIG_HOME"));
+  if (folder.empty() && !Variable("HOME").empty()) {
+    folder = std::string(Variable("HOME")) + "/.config";
+  }
+  if (folder.empty()) return "";
+  const std::string path = folder + "/trainfit/catalog.json";
+  return access(path.c_str(), F_OK) == 0 ? path : "";
+}
+
 // SOURCE_DATE_EPOCH (reproducible-builds.org) stands in for the clock: the same output every day.
 api::Date ReadToday() {
   constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
@@ -93,6 +103,7 @@ Environment ReadEnvironment() {
   environment.color = ReadColor(is_terminal);
   environment.unicode = ReadUnicode();
   environment.hf_cache = ReadHuggingFaceCache();
+  environment.catalog = ReadCatalogFile();
   environment.today = ReadToday();
   // Set by a wrapper script that stands in front of the program.
   const std::string_view called_as = Variable("TRAINFIT_CALLED_AS");

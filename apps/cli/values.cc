@@ -61,9 +61,9 @@ std::optional<Diagnostic> ReadCount(std::string_view text, Bounds bounds, bool a
 std::optional<Diagnostic> ReadFraction(std::string_view text, double min, double max,
                                        double* value) {
   double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  if (text.empty() || result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_all = error == std::errc() && end == text.data() + text.size();
+  if (text.empty() || !is_all || !std::isfinite(number)) {
     return Error("not-a-number", Quoted(text, 40) + " is not a number", "a decimal, like 0.05");
   }
   if (number < min || number >= max) {

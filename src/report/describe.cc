@@ -68,7 +68,7 @@ std::string MethodText(const plan::Plan& plan) {
   const std::int64_t trainable = plan::TrainableParameterCount(plan);
   const std::int64_t all = std::max<std::int64_t>(1, spec::ParameterCount(*plan.model));
   text += "; " + WithCommas(trainable) + " trainable";
-  if (trainable != all) text += " (" + Percent(trainable, all) + " of the model)";
+  if (trainable != all) text += " (" + Percent(trainable, all) + ")";
   return text;
 }
 

@@ -19,7 +19,7 @@ std::string Joined(const std::vector<std::string>& words, std::string_view betwe
 
 // "mistralai/Mistral-7B-v0.1, 7,241,732,096 parameters (12.9B active a token)".
 std::string ModelText(const spec::ModelSpec& model);
-// "LoRA, rank 16 on all-linear; 41,943,040 trainable (0.58 % of the model)".
+// "LoRA, rank 16 on all-linear; 41,943,040 trainable (0.6 %)".
 std::string MethodText(const plan::Plan& plan);
 // "micro-batch 1 × 2,048 tokens, 8 accumulated".
 std::string BatchText(const plan::Plan& plan);

@@ -13,6 +13,7 @@ using verdict::PlaceAnswer;
 
 constexpr int kIndent = 2;
 constexpr int kLabel = 10;
+constexpr int kNotEnough = 12;
 
 std::string Title(const Style& style, std::string_view text) {
   return "\n" + style(Tone::kStrong, text) + "\n";
@@ -104,21 +105,33 @@ std::string LimitsSection(const Answer& answer, int width, const Style& style) {
                           kIndent + kLabel, width, style);
 }
 
-std::string RemediesSection(const Answer& answer, int width, const Style& style) {
+std::string RemediesSection(const Answer& answer, const TextOptions& options, const Style& style) {
   if (answer.remedies.empty()) return "";
   Table table(kIndent, {{""},
                         {"GiB", Align::kRight},
                         {"saves", Align::kRight},
                         {"change", Align::kLeft, 12},
                         {"at the cost of", Align::kLeft, 12}});
+  // Changes that do not do it take one line each only when everything is asked for.
+  std::vector<std::string> not_enough;
   for (const verdict::Remedy& remedy : answer.remedies) {
+    if (remedy.fit == verdict::Fit::kDoesNotFit && !options.explain) {
+      not_enough.push_back(remedy.change + " (" + GiB(remedy.point) + ")");
+      continue;
+    }
     table.Row({{std::string(FitWord(remedy.fit)), FitTone(remedy.fit)},
                {GiBColumn(remedy.point)},
                {GiBColumn(remedy.saves)},
                {remedy.change, Tone::kStrong},
                {remedy.cost}});
   }
-  return Title(style, "One change at a time, each evaluated anew") + table.Text(width, style);
+  std::string text = Title(style, "One change at a time, each evaluated anew");
+  if (!table.empty()) text += table.Text(options.width, style);
+  if (!not_enough.empty()) {
+    text += Paragraph(std::string(kIndent, ' ') + "not enough:", Joined(not_enough, "; "),
+                      kIndent + kNotEnough, options.width, style);
+  }
+  return text;
 }
 
 std::string AssumptionsSection(const std::vector<plan::Assumption>& assumptions,
@@ -127,6 +140,7 @@ std::string AssumptionsSection(const std::vector<plan::Assumption>& assumptions,
   if (assumptions.empty() && of_hardware.empty()) return "";
   if (!options.explain) {
     std::vector<std::string> pieces;
+    pieces.reserve(assumptions.size() + of_hardware.size());
     for (const plan::Assumption& assumption : assumptions) {
       pieces.push_back(assumption.what + ": " + assumption.value);
     }

@@ -23,7 +23,8 @@ std::string ReadingsSection(const verdict::PlaceAnswer& place, int width, const 
 std::string OtherPlacesSection(const verdict::Answer& answer, const verdict::PlaceAnswer& shown,
                                int width, const Style& style);
 std::string LimitsSection(const verdict::Answer& answer, int width, const Style& style);
-std::string RemediesSection(const verdict::Answer& answer, int width, const Style& style);
+std::string RemediesSection(const verdict::Answer& answer, const TextOptions& options,
+                            const Style& style);
 // Short: what and value. With --explain: basis and source as well.
 std::string AssumptionsSection(const std::vector<plan::Assumption>& assumptions,
                                const std::vector<std::string>& of_hardware,

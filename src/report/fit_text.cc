@@ -155,7 +155,7 @@ std::string FitText(const Answer& answer, const TextOptions& options) {
     text += OtherPlacesSection(answer, *deciding.place, options.width, style);
   }
   text += LimitsSection(answer, options.width, style);
-  text += RemediesSection(answer, options.width, style);
+  text += RemediesSection(answer, options, style);
   text += AssumptionsSection(answer.assumptions, answer.machine.assumptions, options, style);
   return options.unicode ? text : ToAscii(text);
 }

@@ -25,8 +25,7 @@ TEST(FitText, AFitOnOneScreen) {
             R"(Fits: needs 6.63 GiB, the card has 23.50 GiB; 16.00 GiB free at the upper end
 
   model     example/tiny-7b, 2,010,120,192 parameters
-  method    QLoRA, rank 16 on all-linear; 9,437,184 trainable (0.5 % of the
-            model)
+  method    QLoRA, rank 16 on all-linear; 9,437,184 trainable (0.5 %)
   batch     micro-batch 1 × 2,048 tokens
   with      bf16, adamw (fused), activation checkpointing, sdpa attention, plain
             loss
@@ -96,14 +95,11 @@ Largest part: optimizer states, 54.00 GiB. Not even micro-batch 1 fits.
   limits    at least 6 × rtx-4090, fully sharded
 
 One change at a time, each evaluated anew
-                   GiB   saves  change                   at the cost of
-  fits            6.63  103.62  --method qlora           trains adapters on
-                                                         4-bit weights only
-  tight          22.90   87.35  --sharding fsdp2         gathers and reduces 1.5
-                                                         times the bytes of ddp
-  does not fit  109.00    1.25  --micro-batch 1 is       shorter texts; what is
-                                already the least;       longer is cut
-                                --seq-len 512
+           GiB   saves  change            at the cost of
+  fits    6.63  103.62  --method qlora    trains adapters on 4-bit weights only
+  tight  22.90   87.35  --sharding fsdp2  gathers and reduces 1.5 times the
+                                          bytes of ddp
+  not enough: --micro-batch 1 is already the least; --seq-len 512 (109.00 GiB)
 
 Assumed, as nothing else was said (sources: --explain)
   activation checkpointing: on; attention: sdpa; CUDA context: 0.45 GiB; PCIe
@@ -122,7 +118,7 @@ at the upper end
 
   model     example/tiny-7b, 2,010,120,192 parameters
   method    QLoRA, rank 16 on all-linear; 9,437,184
-            trainable (0.5 % of the model)
+            trainable (0.5 %)
   batch     micro-batch 1 x 2,048 tokens
   with      bf16, adamw (fused), activation checkpointing,
             sdpa attention, plain loss

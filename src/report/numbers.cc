@@ -10,7 +10,14 @@
 namespace trainfit::report {
 namespace {
 
-// Commas into the digits before the point.
+std::string Fixed(double value, int digits) {
+  return Grouped(fmt::format("{:.{}f}", value, digits));
+}
+
+int SentenceDigits(double value) { return std::abs(value) < 999.95 ? 2 : 1; }
+
+}  // namespace
+
 std::string Grouped(std::string text) {
   const std::size_t first_digit = text.starts_with('-') ? 1 : 0;
   std::size_t at = std::min(text.find('.'), text.size());
@@ -20,14 +27,6 @@ std::string Grouped(std::string text) {
   }
   return text;
 }
-
-std::string Fixed(double value, int digits) {
-  return Grouped(fmt::format("{:.{}f}", value, digits));
-}
-
-int SentenceDigits(double value) { return std::abs(value) < 999.95 ? 2 : 1; }
-
-}  // namespace
 
 std::string WithCommas(std::int64_t value) { return Grouped(std::to_string(value)); }
 

@@ -8,6 +8,8 @@
 
 namespace trainfit::report {
 
+// Commas into the digits before the point: "3350.5" → "3,350.5".
+std::string Grouped(std::string text);
 // "7,241,732,096".
 std::string WithCommas(std::int64_t value);
 // Four or fewer digits and a suffix: "7.24B", "41.9M", "512".

@@ -212,8 +212,7 @@ std::string NextCommands(const Survey& survey, const TextOptions& options, const
     break;
   }
   if (text.empty()) return "";
-  return "\n" +
-         style(Tone::kStrong, "Next, in depth (other sizes: --micro-batch, --seq-len)") +
+  return "\n" + style(Tone::kStrong, "Next, in depth (other sizes: --micro-batch, --seq-len)") +
          "\n" + text;
 }
 
