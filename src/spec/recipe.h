@@ -79,6 +79,7 @@ struct Recipe {
   std::optional<bool> double_quantization;  // QLoRA
   std::optional<bool> kbit_preparation;     // peft prepare_model_for_kbit_training
   std::optional<bool> liger_kernels;        // fused RMSNorm, rotary, SwiGLU
+  std::optional<bool> fused_activation;     // off: of liger_kernels, SwiGLU stays eager
   std::optional<Dtype> adapter_dtype;
   std::optional<bool> padding_free;  // packed sequences: no mask, one long row
 };

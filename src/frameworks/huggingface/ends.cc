@@ -107,15 +107,16 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight)
   if (path == plan::LossPath::kFloatInForwardShifted) logits = upcast(logits);
   Tensor loss;
   {
-    Tensor source = upcast(logits);
+    const Tensor source = upcast(logits);
+    Tensor scored = source;
     if (path != plan::LossPath::kPaddedLabels) {
       // logits[..., :-1, :].contiguous(): with one row the slice is contiguous already. Either way
       // the gradient is padded with zeros to the logits' size.
       const char* label = "shifted logits";
-      source = plan.micro_batch > 1 ? program::CopyColumns(tape, source, source.cols(), label)
+      scored = plan.micro_batch > 1 ? program::CopyColumns(tape, source, source.cols(), label)
                                     : program::SliceColumns(tape, source, source.cols(), label);
     }
-    loss = entropy(source);
+    loss = entropy(scored);
   }
   const bool is_mixed = plan.autocast && plan.facts.Is(plan::Fact::kOutputsToFp32);
   if (is_mixed && logits.dtype() != Dtype::kFp32) {

@@ -1,0 +1,39 @@
+// The programs that records were run with, and what of the Hugging Face stack each one is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/expected.h"
+#include "plan/facts.h"
+#include "validate/record.h"
+
+namespace trainfit::validate {
+
+// What spreads the model over ranks.
+enum class Spreader : std::uint8_t { kNone, kFsdp1, kDeepSpeed };
+
+// A training program whose forward, backward and step are those of the Hugging Face stack.
+struct KnownFramework {
+  std::string_view name;   // as records write it, without "+fsdp" and the like
+  std::string_view facts;  // name for frameworks::FindFacts
+  // Whether weights loaded in 16 bits are still run under autocast, where the record's settings do
+  // not say.
+  bool has_autocast = true;
+  // torch.optim directly instead of through transformers' TrainingArguments.
+  bool has_plain_optimizer = false;
+  std::string_view source;
+};
+
+struct FrameworkMatch {
+  const KnownFramework* known = nullptr;  // nullptr: no fact rows yet
+  std::string name;                       // without the spreader
+  Spreader spreader = Spreader::kNone;
+};
+FrameworkMatch MatchFramework(std::string_view written);
+
+// Facts of the versions that the record names. A package that it does not name is the release that
+// was current when the newest named one came out; no versions at all: the current stack.
+Expected<plan::FactTable> FactsOf(const KnownFramework& framework, std::string_view versions);
+
+}  // namespace trainfit::validate

@@ -1,0 +1,192 @@
+#include "validate/supported.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "validate/frameworks_known.h"
+
+namespace trainfit::validate {
+namespace {
+
+using config::Node;
+using config::NodeKind;
+using Reason = std::optional<std::string>;
+
+template <std::size_t kCount>
+bool IsOneOf(std::string_view word, const std::array<std::string_view, kCount>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::int64_t Degree(const Run& run, std::string_view key) {
+  const Node* node = run.parallel.Find(key);
+  return node != nullptr && node->kind == NodeKind::kInt ? node->integer : 0;
+}
+
+std::string Setting(const Run& run, std::string_view key) {
+  const Node* node = run.settings.Find(key);
+  return node != nullptr ? node->text : std::string();
+}
+
+Reason Kind(const Run& run) {
+  if (run.kind == "kernel") return "kind kernel: single operators";
+  if (run.kind == "phase") return "kind phase: probes inside a step";
+  return std::nullopt;
+}
+
+Reason Framework(const Run& run) {
+  if (run.framework.empty()) return "framework not stated";
+  const FrameworkMatch match = MatchFramework(run.framework);
+  if (match.known == nullptr) return "framework " + match.name + ": no fact rows yet";
+  if (match.spreader == Spreader::kDeepSpeed) return "DeepSpeed: no fact rows yet";
+  return std::nullopt;
+}
+
+Reason Method(const Run& run) {
+  constexpr std::array<std::string_view, 4> kKnown = {"full", "lora", "qlora", "pretrain"};
+  if (run.method.empty()) return "method not stated";
+  if (!IsOneOf(run.method, kKnown)) return "method " + run.method;
+  return std::nullopt;
+}
+
+Reason Quantization(const Run& run) {
+  constexpr std::array<std::string_view, 4> kKnown = {"", "none", "nf4", "nf4-dq"};
+  if (!IsOneOf(run.quantization, kKnown)) return "quantization " + run.quantization;
+  const bool is_quantized = run.quantization.starts_with("nf4");
+  if (is_quantized && run.method == "full") return "full fine-tuning of quantized weights";
+  if (run.method == "qlora" && !is_quantized) return "quantization not stated";
+  return std::nullopt;
+}
+
+Reason Adapters(const Run& run) {
+  if (run.method != "lora" && run.method != "qlora") return std::nullopt;
+  if (!run.lora || !run.lora->rank || run.lora->targets.empty()) return "LoRA rank or targets";
+  const Node* saved = run.settings.Find("modules_to_save");
+  if (saved != nullptr && !saved->items.empty()) return "LoRA with modules_to_save";
+  const std::string bias = Setting(run, "bias");
+  if (!bias.empty() && bias != "none") return "LoRA with trained biases";
+  for (const std::string_view key : {"use_dora", "layers_to_transform", "rank_pattern"}) {
+    const Node* node = run.settings.Find(key);
+    const bool is_set = node != nullptr && node->kind != NodeKind::kNull &&
+                        !(node->kind == NodeKind::kBool && !node->boolean) &&
+                        !(node->kind == NodeKind::kObject && node->members.empty());
+    if (is_set) return "LoRA with " + std::string(key);
+  }
+  return std::nullopt;
+}
+
+Reason Parallel(const Run& run) {
+  struct Axis {
+    std::string_view key;
+    const char* reason;
+  };
+  constexpr std::array kAxes = {
+      Axis{"tp", "tensor parallel"},   Axis{"pp", "pipeline parallel"},
+      Axis{"cp", "context parallel"},  Axis{"ep", "expert parallel"},
+      Axis{"sp", "sequence parallel"}, Axis{"layer_split", "naive layer split (device_map)"}};
+  for (const Axis& axis : kAxes) {
+    if (Degree(run, axis.key) > 1) return axis.reason;
+  }
+  if (!run.gpus) return "number of GPUs not stated";
+  const spec::Sharding sharding = ShardingOf(run);
+  if (*run.gpus > 1 && !SupportedBySharding(sharding)) {
+    return "sharding " + std::string(spec::Name(sharding));
+  }
+  return std::nullopt;
+}
+
+Reason Offload(const Run& run) {
+  for (const config::Member& member : run.offload.members) {
+    const std::string& where = member.value.text;
+    if (!where.empty() && where != "none") return "offload of " + member.key;
+  }
+  return std::nullopt;
+}
+
+Reason Numbers(const Run& run) {
+  constexpr std::array<std::string_view, 9> kPrecisions = {"bf16-true",  "bf16-mixed", "fp16-true",
+                                                           "fp16-mixed", "bfloat16",   "float32",
+                                                           "fp32",       "float16",    ""};
+  if (!IsOneOf(run.precision, kPrecisions)) return "precision " + run.precision;
+  constexpr std::array<std::string_view, 15> kOptimizers = {"",
+                                                            "adamw",
+                                                            "adamw_torch",
+                                                            "adamw_torch_fused",
+                                                            "adamw (apex FusedAdam)",
+                                                            "adamw_8bit",
+                                                            "adamw_bnb_8bit",
+                                                            "paged_adamw",
+                                                            "paged_adamw_32bit",
+                                                            "paged_adamw_8bit",
+                                                            "adafactor",
+                                                            "lion",
+                                                            "sgd",
+                                                            "AdamW",
+                                                            "adam"};
+  if (!IsOneOf(run.optimizer, kOptimizers)) return "optimizer " + run.optimizer;
+  constexpr std::array<std::string_view, 3> kCheckpointing = {"", "none", "full"};
+  if (!IsOneOf(run.checkpointing, kCheckpointing)) {
+    return run.checkpointing + " activation checkpointing";
+  }
+  constexpr std::array<std::string_view, 5> kAttention = {"", "eager", "sdpa", "flash2", "flash3"};
+  if (!IsOneOf(run.attention, kAttention)) return "attention " + run.attention;
+  return std::nullopt;
+}
+
+Reason Kernels(const Run& run) {
+  constexpr std::array<std::string_view, 8> kKnown = {
+      "",
+      "none",
+      "huggingface",
+      "liger",
+      "foak (unsloth triton CE/RMSNorm/RoPE)",
+      "foak (unsloth triton CE/RMSNorm/RoPE, fused LoRA)",
+      "foak (unsloth triton CE/RMSNorm/RoPE) + liger fused-linear-CE instead of triton CE",
+      "foak (unsloth triton CE/RMSNorm/RoPE, fused LoRA) + liger fused-linear-CE instead of triton "
+      "CE"};
+  if (!IsOneOf(run.kernels, kKnown)) return "kernels " + run.kernels;
+  const Node* compile = run.settings.Find("compile");
+  if (compile != nullptr && compile->boolean) return "kernels torch.compile";
+  return std::nullopt;
+}
+
+Reason Batch(const Run& run) {
+  if (!run.micro_batch) return "micro-batch not stated";
+  if (!run.length) return "sequence length not stated";
+  return std::nullopt;
+}
+
+// In the order in which the reasons are named: what rules out most comes first.
+constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapters,
+                               Parallel, Offload,   Numbers, Kernels,      Batch};
+
+}  // namespace
+
+bool SupportedBySharding(spec::Sharding sharding) {
+  // The other lowerings are not written yet: a plan with them would be built as if unsharded.
+  return sharding == spec::Sharding::kNone;
+}
+
+spec::Sharding ShardingOf(const Run& run) {
+  if (run.gpus.value_or(1) <= 1) return spec::Sharding::kNone;
+  if (run.parallel.Find("fsdp") != nullptr) return spec::Sharding::kFsdp1;
+  switch (Degree(run, "zero")) {
+    case 1:
+      return spec::Sharding::kZero1;
+    case 2:
+      return spec::Sharding::kZero2;
+    case 3:
+      return spec::Sharding::kZero3;
+    default:
+      return spec::Sharding::kDdp;
+  }
+}
+
+std::optional<std::string> WhyNotSimulated(const Run& run) {
+  for (const auto rule : kRules) {
+    if (Reason reason = rule(run)) return reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainfit::validate

@@ -1,0 +1,22 @@
+// What of a run cannot be simulated yet, by name. Everything that is not listed is predicted.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "spec/recipe.h"
+#include "validate/record.h"
+
+namespace trainfit::validate {
+
+// Whether frameworks::BuildProgram makes the program of a model spread like this.
+bool SupportedBySharding(spec::Sharding sharding);
+
+// A short reason, the same for all records that it concerns: "framework litgpt: no fact rows yet",
+// "tensor parallel", "quantization gptq-int4". Absent: the run can be turned into a case.
+std::optional<std::string> WhyNotSimulated(const Run& run);
+
+// How the run spreads its model.
+spec::Sharding ShardingOf(const Run& run);
+
+}  // namespace trainfit::validate
