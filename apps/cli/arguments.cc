@@ -53,8 +53,12 @@ class Parser {
     for (at_ = 0; at_ < words_.size(); ++at_) ReadWord();
     ChooseCommand();
     for (const Given& given : givens_) Apply(given);
-    ReadModel();
-    if (result_.errors.empty()) CheckComplete();
+    if (result_.command->takes_files) {
+      ReadFiles();
+    } else {
+      ReadModel();
+      if (result_.errors.empty()) CheckComplete();
+    }
     return std::move(result_);
   }
 
@@ -229,6 +233,14 @@ class Parser {
     typed += option.IsSwitch() && given.value == "no" ? "--no-" : "--";
     typed += option.name;
     if (!option.IsSwitch()) typed += " " + given.value;
+  }
+
+  void ReadFiles() {
+    for (const std::size_t word : positional_) result_.request.files.push_back(words_[word]);
+    if (result_.request.files.empty() && result_.errors.empty()) {
+      Complain(text_.SpanOfEnd(), "no-file", std::string(result_.command->name) + " needs a file",
+               "trainfit " + std::string(result_.command->example));
+    }
   }
 
   void ReadModel() {

@@ -19,6 +19,13 @@ constexpr Command kCommands[] = {
      .bit = kFitBit,
      .needs_on = true,
      .run = RunFit},
+    {.name = "validate",
+     .usage = "FILE.jsonl... [options]",
+     .summary = "predictions for records of measured runs, and how near they come",
+     .example = "validate runs.jsonl --by method --worst 5",
+     .bit = kValidateBit,
+     .takes_files = true,
+     .run = RunValidate},
 };
 
 }  // namespace

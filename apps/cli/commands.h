@@ -22,6 +22,7 @@ struct Command {
   std::string_view example;
   CommandBit bit = kSurveyBit;
   bool needs_on = false;
+  bool takes_files = false;  // any number of paths instead of one model
   int (*run)(const Request& request, const Environment& environment) = nullptr;
 };
 
@@ -33,6 +34,7 @@ std::vector<std::string> CommandNames();
 
 int RunSurvey(const Request& request, const Environment& environment);
 int RunFit(const Request& request, const Environment& environment);
+int RunValidate(const Request& request, const Environment& environment);
 
 // What all commands do with their ingredients.
 api::ModelQuery ModelOf(const Request& request, const Environment& environment);

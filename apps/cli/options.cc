@@ -23,6 +23,7 @@ constexpr Bounds kAccumulation{1, 1'000'000};
 constexpr Bounds kLength{1, 100'000'000};
 constexpr Bounds kLoraRank{1, 65'536};
 constexpr Bounds kWidth{60, 200};
+constexpr Bounds kWorst{1, 1'000'000};
 
 constexpr std::array kPrecisionSynonyms = std::to_array<Synonym<Precision>>({
     {"no", Precision::kFp32},
@@ -178,6 +179,8 @@ Complaint SetFramework(std::string_view value, Request* request) {
   return std::nullopt;
 }
 
+std::vector<std::string> GroupWords() { return {"source", "gpu", "method", "meaning", "quality"}; }
+
 template <bool Request::* kMember>
 Complaint SetSwitch(std::string_view value, Request* request) {
   request->*kMember = value == "yes";
@@ -204,6 +207,21 @@ Complaint SetWidth(std::string_view value, Request* request) {
   Complaint complaint = ReadCount(value, kWidth, false, &width);
   if (!complaint) request->width = static_cast<int>(width);
   return complaint;
+}
+
+Complaint SetGroupBy(std::string_view value, Request* request) {
+  request->by = api::ParseGroupBy(Normalized(value));
+  if (request->by) return std::nullopt;
+  return UnknownWord("grouping", value, GroupWords());
+}
+
+Complaint SetWorst(std::string_view value, Request* request) {
+  return ReadCount(value, kWorst, false, &request->worst);
+}
+
+Complaint SetWriteAccuracy(std::string_view value, Request* request) {
+  request->write_accuracy = value;
+  return std::nullopt;
 }
 
 template <auto kLast>
@@ -352,26 +370,54 @@ constexpr Option kOptions[] = {
     {.name = "json",
      .help = "the answer for programs",
      .group = Group::kOutput,
+     .commands = kEveryCommand,
      .apply = SetSwitch<&Request::json>},
+    {.name = "by",
+     .metavar = "WHAT",
+     .help = "what the summaries are about",
+     .group = Group::kOutput,
+     .commands = kValidateBit,
+     .apply = SetGroupBy,
+     .words = GroupWords},
+    {.name = "worst",
+     .metavar = "N",
+     .help = "show the N rows with the largest errors, and what they are made of",
+     .group = Group::kOutput,
+     .commands = kValidateBit,
+     .apply = SetWorst},
+    {.name = "write-accuracy",
+     .metavar = "FILE",
+     .help = "write the page docs/accuracy.md",
+     .group = Group::kOutput,
+     .commands = kValidateBit,
+     .apply = SetWriteAccuracy},
     {.name = "width",
      .metavar = "COLUMNS",
      .help = "instead of the terminal's, 60 to 200",
      .group = Group::kOutput,
+     .commands = kEveryCommand,
      .apply = SetWidth},
     {.name = "no-color",
      .aliases = "no-colour",
      .help = "no colours (so does NO_COLOR in the environment)",
      .group = Group::kOutput,
+     .commands = kEveryCommand,
      .apply = SetSwitch<&Request::no_color>},
     {.name = "ascii",
      .help = "no signs beyond ASCII",
      .group = Group::kOutput,
+     .commands = kEveryCommand,
      .apply = SetSwitch<&Request::ascii>},
     {.name = "help",
      .help = "this text",
      .group = Group::kOutput,
+     .commands = kEveryCommand,
      .apply = SetSwitch<&Request::help>},
-    {.name = "version", .help = "", .group = Group::kOutput, .apply = SetSwitch<&Request::version>},
+    {.name = "version",
+     .help = "",
+     .group = Group::kOutput,
+     .commands = kEveryCommand,
+     .apply = SetSwitch<&Request::version>},
 };
 
 // Calls visit(name) for the name and each alias.

@@ -16,8 +16,9 @@ enum class Group { kCase, kBatch, kNumbers, kLora, kFramework, kOutput };
 std::string_view Title(Group group);
 
 // Which commands take an option.
-enum CommandBit : unsigned { kSurveyBit = 1, kFitBit = 2 };
-inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;
+enum CommandBit : unsigned { kSurveyBit = 1, kFitBit = 2, kValidateBit = 4 };
+inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;  // that take a model
+inline constexpr unsigned kEveryCommand = kAllCommands | kValidateBit;
 
 struct Option {
   std::string_view name;     // "micro-batch": typed as --micro-batch or --micro_batch

@@ -1,11 +1,13 @@
 // Everything that a command line can say.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "api/api.h"
+#include "api/validation.h"
 
 namespace trainfit::cli {
 
@@ -20,6 +22,11 @@ struct Request {
   bool no_color = false;
   bool ascii = false;
   std::optional<int> width;
+  // validate
+  std::vector<std::string> files;
+  std::optional<api::GroupBy> by;
+  std::int64_t worst = 0;
+  std::string write_accuracy;  // a path; empty: nothing is written
   bool help = false;
   bool version = false;
 };
