@@ -152,6 +152,7 @@ void ConfigView::ComplainMissing(Keys keys, std::int64_t class_default) const {
   std::string suggestion;
   if (object_ != nullptr) {
     std::vector<std::string> present;
+    present.reserve(object_->members.size());
     for (const config::Member& member : object_->members) present.push_back(member.key);
     const std::string near = NearestWord(key, present);
     if (!near.empty()) suggestion = fmt::format("\"{}\" instead of \"{}\"", key, near);

@@ -10,8 +10,6 @@ namespace {
 using config::Node;
 using config::NodeKind;
 using spec::Activation;
-using spec::AttentionKind;
-using spec::MlpKind;
 using spec::NormKind;
 using spec::Part;
 
@@ -31,6 +29,20 @@ std::int64_t ReadHeadDim(const ConfigView& config, const ClassDefaults& defaults
                            "the width must be a multiple of the number of attention heads");
   }
   return sizes.hidden >= sizes.heads ? sizes.hidden / sizes.heads : 1;
+}
+
+void CheckKvHeads(const ConfigView& config, const ClassDefaults& defaults,
+                  const DecoderSizes& sizes) {
+  if (sizes.heads % sizes.kv_heads != 0 && config.Find(kKvHeadKeys) == nullptr) {
+    config.Reject({}, "missing-key",
+                  fmt::format("\"num_key_value_heads\" is missing, and {}, the default of {}, does "
+                              "not divide the {} attention heads",
+                              sizes.kv_heads, defaults.class_name, sizes.heads));
+    return;
+  }
+  config.RequireMultiple(
+      kKvHeadKeys, sizes.heads, sizes.kv_heads,
+      "the number of attention heads must be a multiple of the number of key/value heads");
 }
 
 // The part of a head that a class rotates when the file does not say: configuration_glm.py,
@@ -112,9 +124,7 @@ DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& def
     sizes.kv_heads =
         config.SizeOr(kKvHeadKeys, defaults.kv_heads > 0 ? defaults.kv_heads : sizes.heads);
     sizes.head_dim = ReadHeadDim(config, defaults, sizes, rules.heads_divide);
-    config.RequireMultiple(
-        kKvHeadKeys, sizes.heads, sizes.kv_heads,
-        "the number of attention heads must be a multiple of the number of key/value heads");
+    CheckKvHeads(config, defaults, sizes);
   }
   if (rules.mlp_ratio > 0) {
     sizes.intermediate = config.SizeOr(kIntermediateKeys, rules.mlp_ratio * sizes.hidden);

@@ -75,8 +75,10 @@ TEST(ModelConfigTest, ReadsLlamaToTheTensor) {
   EXPECT_EQ(layer.tensors[8].part, Part::kPreMlpNorm);
 
   // Per layer: q and o 64·64, k and v 64·16, three MLP matrices, two norms.
-  const std::int64_t per_layer = 2 * 64 * 64 + 2 * 64 * 16 + 3 * 64 * 160 + 2 * 64;
-  EXPECT_EQ(ParameterCount(*model), 2 * 100 * 64 + 3 * per_layer + 64);
+  constexpr std::int64_t kHidden = 64;
+  const std::int64_t per_layer =
+      2 * kHidden * 64 + 2 * kHidden * 16 + 3 * kHidden * 160 + 2 * kHidden;
+  EXPECT_EQ(ParameterCount(*model), 2 * 100 * kHidden + 3 * per_layer + kHidden);
 }
 
 TEST(ModelConfigTest, TiedHeadIsStoredOnce) {

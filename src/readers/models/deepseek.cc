@@ -9,7 +9,6 @@ namespace trainfit::readers {
 namespace {
 
 using spec::AttentionKind;
-using spec::MlpKind;
 using spec::Part;
 
 // modeling_deepseek.py (v1) and modeling_glm4_moe.py: ordinary attention; the correction bias is

@@ -12,10 +12,8 @@ namespace trainfit::readers {
 namespace {
 
 using spec::Activation;
-using spec::MlpKind;
 using spec::NormKind;
 using spec::Part;
-using spec::Stack;
 
 constexpr NamedPart kParts[] = {
     {Part::kQuery, "self_attn.q_proj"},
@@ -126,6 +124,7 @@ std::vector<Variant> ReadVariants(const ConfigView& config, const DecoderSizes& 
   const std::int64_t first_shared =
       sizes.layers - std::min(sizes.layers, config.CountOr({"num_kv_shared_layers"}, 0));
   std::vector<Variant> variants;
+  variants.reserve(windows.size());
   for (const std::int64_t window : windows) {
     variants.push_back({.window = window,
                         .shares_keys = std::cmp_greater_equal(variants.size(), first_shared),

@@ -157,7 +157,7 @@ Mamba2Shape ReadNemotronHMixer(const ConfigView& config, std::int64_t hidden) {
 
 // hybrid_override_pattern: one letter a layer. Empty after a complaint.
 std::string ReadPattern(const ConfigView& config, std::int64_t layers) {
-  const std::string pattern = config.TextOr({"hybrid_override_pattern"}, "");
+  std::string pattern = config.TextOr({"hybrid_override_pattern"}, "");
   if (std::cmp_not_equal(pattern.size(), layers)) {
     config.Reject({"hybrid_override_pattern"}, "wrong-length",
                   fmt::format("\"hybrid_override_pattern\" has {} letters for {} layers",
