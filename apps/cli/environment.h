@@ -13,6 +13,7 @@ struct Environment {
   bool color = false;  // stdout is a terminal that wants colours
   bool unicode = true;
   std::string hf_cache;  // hub folder of the Hugging Face cache; "" when there is no home
+  std::string catalog;   // the user's own catalogue file, if it is there; "" otherwise
   std::string program;   // how the user calls trainfit
   api::Date today;
 };
