@@ -16,11 +16,11 @@ using spec::OptimizerLoop;
 using spec::Precision;
 using spec::Sharding;
 
-// Far above anything that is trained, far below where arithmetic ends; what is too much for a
-// model or a card is said by the answer.
-constexpr Bounds kMicroBatch{1, 1'000'000};
-constexpr Bounds kAccumulation{1, 1'000'000};
-constexpr Bounds kLength{1, 100'000'000};
+// Far above anything that is trained, far below where arithmetic ends: the bounds of plan/, which
+// are repeated here for an error that points at the word.
+constexpr Bounds kMicroBatch{1, std::int64_t{1} << 20};
+constexpr Bounds kAccumulation{1, std::int64_t{1} << 20};
+constexpr Bounds kLength{1, std::int64_t{1} << 24};
 constexpr Bounds kLoraRank{1, 65'536};
 constexpr Bounds kWidth{60, 200};
 constexpr Bounds kWorst{1, 1'000'000};
@@ -172,7 +172,7 @@ Complaint SetModulesToSave(std::string_view value, Request* request) {
 Complaint SetFramework(std::string_view value, Request* request) {
   const std::size_t at = std::min(value.find('@'), value.size());
   if (at == 0) {
-    return Error("empty-name", "a framework needs a name", "NAME, or NAME@VERSION");
+    return Error("empty-name", "a framework needs a name", "trl, or trl@torch==2.6.0");
   }
   request->recipe.framework = value.substr(0, at);
   request->recipe.framework_version = at == value.size() ? "" : value.substr(at + 1);
@@ -354,8 +354,8 @@ constexpr Option kOptions[] = {
      .apply = SetDoubleQuantization,
      .can_be_negated = true},
     {.name = "framework",
-     .metavar = "NAME[@VERSION]",
-     .help = "whose defaults fill in the rest",
+     .metavar = "NAME[@VERSIONS]",
+     .help = "whose defaults fill in the rest; versions as in trl@torch==2.6.0,trl==0.19.0",
      .group = Group::kFramework,
      .apply = SetFramework},
     {.name = "strict",
