@@ -16,10 +16,13 @@ class CommandText {
  public:
   explicit CommandText(const std::vector<std::string>& words) {
     for (const std::string& word : words) {
-      text_ += ' ';
-      begins_.push_back(text_.size());
+      // Quotes where a shell needs them; they are not underlined, but for a word of nothing else.
+      const bool is_quoted = word.empty() || word.find(' ') != std::string::npos;
+      text_ += is_quoted ? " '" : " ";
+      begins_.push_back(text_.size() - (word.empty() ? 1 : 0));
       text_ += word;
-      ends_.push_back(text_.size());
+      ends_.push_back(text_.size() + (word.empty() ? 1 : 0));
+      if (is_quoted) text_ += '\'';
     }
   }
 
