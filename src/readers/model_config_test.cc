@@ -78,7 +78,7 @@ TEST(ModelConfigTest, ReadsLlamaToTheTensor) {
   constexpr std::int64_t kHidden = 64;
   const std::int64_t per_layer =
       2 * kHidden * 64 + 2 * kHidden * 16 + 3 * kHidden * 160 + 2 * kHidden;
-  EXPECT_EQ(ParameterCount(*model), 2 * 100 * kHidden + 3 * per_layer + kHidden);
+  EXPECT_EQ(ParameterCount(*model), std::int64_t{2} * 100 * kHidden + 3 * per_layer + kHidden);
 }
 
 TEST(ModelConfigTest, TiedHeadIsStoredOnce) {

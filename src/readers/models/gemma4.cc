@@ -187,6 +187,7 @@ void BuildGemma4Text(ReadContext& context) {
     plan.layer = WithExperts(plan.layer, experts, kExpertParts);
     plan.layer.fused_experts = true;
     plan.layer.dense_width = plan.sizes.intermediate;
+    context.spec.not_simulated = "experts beside a dense MLP";
   }
   AddLayerInput(plan.sizes.hidden, width, expert_count, &plan.layer);
   AddModelInput(config, width, &plan);
