@@ -56,7 +56,9 @@ class Parser {
     for (at_ = 0; at_ < words_.size(); ++at_) ReadWord();
     ChooseCommand();
     for (const Given& given : givens_) Apply(given);
-    if (result_.command->takes_files) {
+    if (result_.command->takes_words) {
+      for (const std::size_t word : positional_) result_.request.words.push_back(words_[word]);
+    } else if (result_.command->takes_files) {
       ReadFiles();
     } else {
       ReadModel();

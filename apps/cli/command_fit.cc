@@ -20,7 +20,8 @@ int StatusOf(verdict::Fit fit, bool is_strict) {
 }  // namespace
 
 int RunFit(const Request& request, const Environment& environment) {
-  const api::FitRequest question{ModelOf(request, environment), request.on, request.recipe};
+  api::FitRequest question{ModelOf(request, environment), request.on, request.recipe};
+  question.catalog_files = CatalogFiles(request, environment);
   const Expected<verdict::Answer> answer = api::Fit(question);
   if (!answer) return PrintErrors(answer.error());
   const bool is_written =

@@ -17,7 +17,8 @@ void SuggestCommand(const std::string& word, Diagnostics* errors) {
 }  // namespace
 
 int RunSurvey(const Request& request, const Environment& environment) {
-  Expected<verdict::Survey> survey = api::Survey({ModelOf(request, environment), request.recipe});
+  Expected<verdict::Survey> survey = api::Survey(
+      {ModelOf(request, environment), request.recipe, CatalogFiles(request, environment)});
   if (!survey) {
     SuggestCommand(request.model, &survey.error());
     return PrintErrors(survey.error());

@@ -26,6 +26,34 @@ constexpr Command kCommands[] = {
      .bit = kValidateBit,
      .takes_files = true,
      .run = RunValidate},
+    {.name = "gpus",
+     .usage = "[FILTER...] [options]",
+     .summary = "the GPUs that trainfit knows, what they can do and cost; one of them in full",
+     .example = "gpus nvidia 'memory>=80' --sort price",
+     .bit = kListBit,
+     .takes_words = true,
+     .run = RunGpus},
+    {.name = "instances",
+     .usage = "[FILTER...] [options]",
+     .summary = "machines to rent or own, with prices and the day they were read",
+     .example = "instances gpu=h100-sxm --sort price_per_gpu",
+     .bit = kListBit,
+     .takes_words = true,
+     .run = RunInstances},
+    {.name = "links",
+     .usage = "[FILTER...] [options]",
+     .summary = "what joins GPUs, hosts and machines, and how much of it arrives",
+     .example = "links nvlink --sort -one_way",
+     .bit = kListBit,
+     .takes_words = true,
+     .run = RunLinks},
+    {.name = "models",
+     .usage = "[FILTER... | MODEL] [options]",
+     .summary = "the models that trainfit knows; of one, parameters and tensors, counted exactly",
+     .example = "models mistralai/Mistral-7B-v0.1 --tensors",
+     .bit = kModelsBit,
+     .takes_words = true,
+     .run = RunModels},
 };
 
 }  // namespace
@@ -51,6 +79,13 @@ std::vector<std::string> CommandNames() {
 
 api::ModelQuery ModelOf(const Request& request, const Environment& environment) {
   return {request.model, environment.hf_cache};
+}
+
+std::vector<std::string> CatalogFiles(const Request& request, const Environment& environment) {
+  std::vector<std::string> files;
+  if (!environment.catalog.empty()) files.push_back(environment.catalog);
+  if (!request.catalog.empty()) files.push_back(request.catalog);
+  return files;
 }
 
 int PrintErrors(const Diagnostics& errors) {

@@ -23,6 +23,7 @@ struct Command {
   CommandBit bit = kSurveyBit;
   bool needs_on = false;
   bool takes_files = false;  // any number of paths instead of one model
+  bool takes_words = false;  // any number of words: filters
   int (*run)(const Request& request, const Environment& environment) = nullptr;
 };
 
@@ -35,9 +36,15 @@ std::vector<std::string> CommandNames();
 int RunSurvey(const Request& request, const Environment& environment);
 int RunFit(const Request& request, const Environment& environment);
 int RunValidate(const Request& request, const Environment& environment);
+int RunGpus(const Request& request, const Environment& environment);
+int RunInstances(const Request& request, const Environment& environment);
+int RunLinks(const Request& request, const Environment& environment);
+int RunModels(const Request& request, const Environment& environment);
 
 // What all commands do with their ingredients.
 api::ModelQuery ModelOf(const Request& request, const Environment& environment);
+// The user's own catalogue files, the weakest first.
+std::vector<std::string> CatalogFiles(const Request& request, const Environment& environment);
 int PrintErrors(const Diagnostics& errors);  // kUsage
 
 }  // namespace trainfit::cli

@@ -52,6 +52,19 @@ std::string OptionText(const Option& option) {
   return text;
 }
 
+// What the words of the usage line are.
+std::string_view ArgumentText(const Command& command) {
+  if ((command.bit & kTableCommands) != 0) {
+    return "\n  FILTER: a name, or a part of a name, maker, family, provider; or a comparison\n"
+           "  of a column: 'memory>=24', vendor=amd, 'price<2'. Rows match all filters. One\n"
+           "  name alone shows everything about it. --columns help lists the columns.\n";
+  }
+  if ((command.bit & kAllCommands) == 0) return "";
+  return "\n  MODEL: a name from the catalogue, a Hugging Face hub id, or the path of a\n"
+         "  config.json or of its folder. Whatever no option says is filled in from the\n"
+         "  defaults of the framework, and the answer lists it.\n";
+}
+
 std::string CommandList(const Environment& environment) {
   std::string text;
   for (const Command& command : Commands()) {
@@ -76,10 +89,7 @@ std::string ShortHelp(const Environment& environment) {
 
 std::string Help(const Command& command, const Environment& environment) {
   std::string text = Usage(command, environment) + "\n  " + std::string(command.summary) + "\n";
-  text +=
-      "\n  MODEL: a name from the catalogue, a Hugging Face hub id, or the path of a\n"
-      "  config.json or of its folder. Whatever no option says is filled in from the\n"
-      "  defaults of the framework, and the answer lists it.\n";
+  text += ArgumentText(command);
   for (int i = 0; i <= static_cast<int>(Group::kOutput); ++i) {
     const Group group = static_cast<Group>(i);
     std::string section;

@@ -65,16 +65,6 @@ Complaint SetMethod(std::string_view value, Request* request) {
   return complaint;
 }
 
-Complaint SetModel(std::string_view value, Request* request) {
-  request->model = value;
-  return std::nullopt;
-}
-
-Complaint SetOn(std::string_view value, Request* request) {
-  request->on = value;
-  return std::nullopt;
-}
-
 Complaint SetCount(std::string_view value, Bounds bounds, bool allow_k,
                    std::optional<std::int64_t>* target) {
   std::int64_t count = 0;
@@ -219,9 +209,14 @@ Complaint SetWorst(std::string_view value, Request* request) {
   return ReadCount(value, kWorst, false, &request->worst);
 }
 
-Complaint SetWriteAccuracy(std::string_view value, Request* request) {
-  request->write_accuracy = value;
+template <std::string Request::* kMember>
+Complaint SetText(std::string_view value, Request* request) {
+  request->*kMember = value;
   return std::nullopt;
+}
+
+Complaint SetColumns(std::string_view value, Request* request) {
+  return SetNames(value, &request->columns);
 }
 
 template <auto kLast>
@@ -242,13 +237,13 @@ constexpr Option kOptions[] = {
      .metavar = "MODEL",
      .help = "the same as MODEL alone",
      .group = Group::kCase,
-     .apply = SetModel},
+     .apply = SetText<&Request::model>},
     {.name = "on",
      .metavar = "HARDWARE",
      .help = "rtx-4090, 2xrtx-4090, 8xa100-80, 8x8xa100-80 (nodes x cards), aws-p4d.24xlarge",
      .group = Group::kCase,
      .commands = kFitBit,
-     .apply = SetOn},
+     .apply = SetText<&Request::on>},
     {.name = "sharding",
      .metavar = "HOW",
      .help = "what is spread over several cards",
@@ -358,6 +353,40 @@ constexpr Option kOptions[] = {
      .help = "whose defaults fill in the rest; versions as in trl@torch==2.6.0,trl==0.19.0",
      .group = Group::kFramework,
      .apply = SetFramework},
+    {.name = "catalog",
+     .metavar = "FILE",
+     .help = "own GPUs, machines, prices, links and models, on top of the built-in ones",
+     .group = Group::kCatalog,
+     .commands = kAllCommands | kTableCommands,
+     .apply = SetText<&Request::catalog>},
+    {.name = "sort",
+     .metavar = "COLUMN",
+     .help = "rows by a column; -COLUMN: the largest first",
+     .group = Group::kCatalog,
+     .commands = kTableCommands,
+     .apply = SetText<&Request::sort>},
+    {.name = "columns",
+     .metavar = "NAMES",
+     .help = "which columns, as in id,memory,price",
+     .group = Group::kCatalog,
+     .commands = kTableCommands,
+     .apply = SetColumns},
+    {.name = "tensors",
+     .help = "every tensor of one model",
+     .group = Group::kCatalog,
+     .commands = kModelsBit,
+     .apply = SetSwitch<&Request::tensors>},
+    {.name = "csv",
+     .help = "the table for spreadsheets",
+     .group = Group::kOutput,
+     .commands = kTableCommands,
+     .apply = SetSwitch<&Request::csv>},
+    {.name = "write",
+     .metavar = "FILE",
+     .help = "write the catalogue file there instead of showing it",
+     .group = Group::kOutput,
+     .commands = kPricesBit,
+     .apply = SetText<&Request::write>},
     {.name = "strict",
      .help = "a tight fit counts as none (exit status 1)",
      .group = Group::kOutput,
@@ -390,7 +419,7 @@ constexpr Option kOptions[] = {
      .help = "write the page docs/accuracy.md",
      .group = Group::kOutput,
      .commands = kValidateBit,
-     .apply = SetWriteAccuracy},
+     .apply = SetText<&Request::write_accuracy>},
     {.name = "width",
      .metavar = "COLUMNS",
      .help = "instead of the terminal's, 60 to 200",
@@ -446,6 +475,8 @@ std::string_view Title(Group group) {
       return "LoRA and QLoRA";
     case Group::kFramework:
       return "Framework";
+    case Group::kCatalog:
+      return "Catalogue";
     case Group::kOutput:
       return "Output";
   }

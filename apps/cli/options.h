@@ -12,13 +12,21 @@
 
 namespace trainfit::cli {
 
-enum class Group { kCase, kBatch, kNumbers, kLora, kFramework, kOutput };
+enum class Group { kCase, kBatch, kNumbers, kLora, kFramework, kCatalog, kOutput };
 std::string_view Title(Group group);
 
 // Which commands take an option.
-enum CommandBit : unsigned { kSurveyBit = 1, kFitBit = 2, kValidateBit = 4 };
-inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;  // that take a model
-inline constexpr unsigned kEveryCommand = kAllCommands | kValidateBit;
+enum CommandBit : unsigned {
+  kSurveyBit = 1,
+  kFitBit = 2,
+  kValidateBit = 4,
+  kListBit = 8,     // gpus, instances, links
+  kModelsBit = 16,  // models
+  kPricesBit = 32,
+};
+inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;     // that take a model
+inline constexpr unsigned kTableCommands = kListBit | kModelsBit;  // of the catalogue
+inline constexpr unsigned kEveryCommand = kAllCommands | kValidateBit | kTableCommands | kPricesBit;
 
 struct Option {
   std::string_view name;     // "micro-batch": typed as --micro-batch or --micro_batch

@@ -27,6 +27,14 @@ struct Request {
   std::optional<api::GroupBy> by;
   std::int64_t worst = 0;
   std::string write_accuracy;  // a path; empty: nothing is written
+  // the catalogue
+  std::vector<std::string> words;    // filters, or what to do
+  std::string catalog;               // a user's own file
+  std::string sort;                  // a column
+  std::vector<std::string> columns;  // empty: the usual ones
+  bool csv = false;
+  bool tensors = false;
+  std::string write;  // a path; empty: stdout
   bool help = false;
   bool version = false;
 };

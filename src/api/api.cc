@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/model_source.h"
+#include "api/open_catalog.h"
 #include "catalog/catalog.h"
 #include "catalog/hardware.h"
 #include "frameworks/registry.h"
@@ -43,7 +44,7 @@ Expected<std::vector<verdict::Candidate>> Candidates(const catalog::Catalog& cat
 }  // namespace
 
 Expected<verdict::Answer> Fit(const FitRequest& request) {
-  const catalog::Catalog catalog;
+  ASSIGN_OR_RETURN(const catalog::Catalog catalog, OpenCatalog(request.catalog_files));
   Diagnostics warnings;
   verdict::Case question;
   question.recipe = request.recipe;
@@ -63,7 +64,7 @@ Expected<verdict::Answer> Fit(const FitRequest& request) {
 }
 
 Expected<verdict::Survey> Survey(const SurveyRequest& request) {
-  const catalog::Catalog catalog;
+  ASSIGN_OR_RETURN(const catalog::Catalog catalog, OpenCatalog(request.catalog_files));
   Diagnostics warnings;
   verdict::SurveyQuestion question;
   question.recipe = request.recipe;

@@ -23,6 +23,8 @@ struct FitRequest {
   ModelQuery model;
   std::string on;  // hardware notation: "rtx-4090", "8xA100-80", "aws-p4d.24xlarge"
   spec::Recipe recipe;
+  // The user's own catalogue files, the weakest first.
+  std::vector<std::string> catalog_files;
   bool want_remedies = true;  // limits and remedies; off makes the answer a single evaluation
 };
 
@@ -32,6 +34,7 @@ Expected<verdict::Answer> Fit(const FitRequest& request);
 struct SurveyRequest {
   ModelQuery model;
   spec::Recipe recipe;  // batch, length and whatever else the user fixed for all methods
+  std::vector<std::string> catalog_files;
 };
 
 // Methods × memory × smallest hardware × price.

@@ -112,4 +112,6 @@ Expected<ModelPointer> FindModel(const catalog::Catalog& catalog, const ModelQue
   return Fail(NotFound(catalog, name, std::move(found).error()));
 }
 
+bool IsModelFile(const std::string& name) { return LooksLikePath(name) || Exists(name); }
+
 }  // namespace trainfit::api

@@ -17,4 +17,7 @@ Expected<std::shared_ptr<const spec::ModelSpec>> FindModel(const catalog::Catalo
                                                            const ModelQuery& query,
                                                            Diagnostics* warnings);
 
+// True when the name is meant as a path: it looks like one, or is there.
+bool IsModelFile(const std::string& name);
+
 }  // namespace trainfit::api

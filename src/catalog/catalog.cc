@@ -217,6 +217,17 @@ bool Catalog::Knows(Kind kind, std::string_view name) const {
   return !Find(kind, NormalizeName(kind, name)).refs.empty();
 }
 
+std::vector<std::string> Catalog::Meant(Kind kind, std::string_view name) const {
+  if (kind == Kind::kModel) name = WithoutAddress(name);
+  Lookup found = Find(kind, NormalizeName(kind, name));
+  if (found.refs.empty() && kind == Kind::kGpu) {
+    if (Expected<Lookup> sized = FindSizedGpu(name)) found = *std::move(sized);
+  }
+  std::vector<std::string> ids;
+  for (const Ref& ref : found.refs) ids.push_back(Id(kind, ref));
+  return ids;
+}
+
 std::vector<std::string> Catalog::Near(Kind kind, std::string_view name) const {
   constexpr int kMost = 3;
   const EmbeddedData& data = Embedded();

@@ -51,6 +51,9 @@ class Catalog {
   // at: "A40 48GB" is no name.
   bool Knows(Kind kind, std::string_view name) const;
 
+  // The ids that a name may mean, in no order that matters: one, several, or none.
+  std::vector<std::string> Meant(Kind kind, std::string_view name) const;
+
   // Ids in order, and everything behind them.
   std::vector<std::string> Ids(Kind kind) const;
   Expected<std::vector<GpuRecord>> ListGpus() const;

@@ -90,10 +90,10 @@ std::string ListText(const ListColumn& column, const ListValue& value) {
   return "?";
 }
 
-std::string ListingText(const Listing& listing, const TextOptions& options) {
+namespace {
+
+Table TableOf(const Listing& listing, bool has_old) {
   constexpr int kNarrowestWords = 12;
-  const Style style(options.color);
-  const bool has_old = ShowsOldPrice(listing);
   std::vector<Column> columns;
   for (const std::size_t i : listing.shown) {
     const Align align = AlignOf(listing, i);
@@ -112,21 +112,46 @@ std::string ListingText(const Listing& listing, const TextOptions& options) {
     }
     table.Row(cells);
   }
-  std::string text = table.Text(options.width, style);
-  text += fmt::format("\n{} of {} {}", WithCommas(static_cast<std::int64_t>(listing.rows.size())),
-                      WithCommas(static_cast<std::int64_t>(listing.known)), listing.things);
-  text += "\n";
+  return table;
+}
+
+// What the titles mean, and how old the prices are.
+std::string Legend(const Listing& listing, bool has_old, const TextOptions& options,
+                   const Style& style) {
+  if (listing.rows.empty()) return "";
   std::string legend;
   for (const std::size_t i : listing.shown) {
     const ListColumn& column = listing.columns[i];
     if (column.about.empty()) continue;
     legend += (legend.empty() ? "" : "; ") + column.title + ": " + column.about;
   }
+  std::string text;
   if (!legend.empty()) text += Paragraph("", legend, 2, options.width, style, Tone::kDim);
   if (has_old) {
     text += Paragraph("", fmt::format("*: price older than {} days", kStalePriceDays), 2,
                       options.width, style, Tone::kWarn);
   }
+  return text;
+}
+
+}  // namespace
+
+std::string ListingText(const Listing& all, const TextOptions& options) {
+  const Style style(options.color);
+  Listing listing = all;
+  // A screen that is too narrow shows fewer columns, unless the user named them.
+  while (!listing.is_shown_chosen && listing.shown.size() > 2 &&
+         TableOf(listing, ShowsOldPrice(listing)).NarrowestWidth() > options.width) {
+    listing.shown.pop_back();
+  }
+  const bool has_old = ShowsOldPrice(listing);
+  std::string text;
+  if (!listing.rows.empty()) {
+    text = TableOf(listing, has_old).Text(options.width, style) + "\n";
+  }
+  text += fmt::format("{} of {} {}\n", WithCommas(static_cast<std::int64_t>(listing.rows.size())),
+                      WithCommas(static_cast<std::int64_t>(listing.known)), listing.things);
+  text += Legend(listing, has_old, options, style);
   for (const std::string& note : listing.notes) {
     text += Paragraph("", note, 2, options.width, style);
   }

@@ -9,16 +9,13 @@ namespace trainfit::report {
 namespace {
 
 constexpr int kIndent = 2;
-constexpr int kWidestLabel = 32;
+constexpr int kNarrowestLabel = 26;
+constexpr int kWidestLabel = 48;
 
-// All sections have their texts in one line.
-int LabelWidth(const Sheet& sheet) {
-  int widest = 0;
-  for (const SheetSection& section : sheet.sections) {
-    for (const SheetFact& fact : section.facts) {
-      widest = std::max(widest, DisplayWidth(fact.label));
-    }
-  }
+// Most sections have their texts in one line; names of tensors take more.
+int LabelWidth(const SheetSection& section) {
+  int widest = kNarrowestLabel;
+  for (const SheetFact& fact : section.facts) widest = std::max(widest, DisplayWidth(fact.label));
   return kIndent + std::min(widest, kWidestLabel) + 2;
 }
 
@@ -26,11 +23,11 @@ int LabelWidth(const Sheet& sheet) {
 
 std::string SheetText(const Sheet& sheet, const TextOptions& options) {
   const Style style(options.color);
-  const int label_width = LabelWidth(sheet);
   std::string text = style(Tone::kStrong, Printable(sheet.title)) + "\n";
   for (const SheetSection& section : sheet.sections) {
     if (section.facts.empty() && section.sentences.empty()) continue;
     text += "\n" + style(Tone::kStrong, Printable(section.title)) + "\n";
+    const int label_width = LabelWidth(section);
     for (const SheetFact& fact : section.facts) {
       text += Paragraph(std::string(kIndent, ' ') + Printable(fact.label) + "  ", fact.text,
                         label_width, options.width, style);
