@@ -241,6 +241,15 @@ Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* l
   return out;
 }
 
+Tensor SliceRows(Tape& tape, const Tensor& x, std::int64_t rows, bool copies, const char* label) {
+  const Shape shape{rows, x.cols()};
+  Tensor out = copies ? tape.New(shape, x.dtype(), Role::kActivations, label)
+                      : tape.DetachedView(x, shape);
+  if (copies) Elementwise(tape, label, 2 * out.bytes());
+  tape.Record(label, SliceBackward, {x}, out);
+  return out;
+}
+
 Tensor Concatenate(Tape& tape, const Tensor& a, const Tensor& b, const char* label) {
   Tensor out = tape.New({a.rows(), a.cols() + b.cols()}, Promote(a.dtype(), b.dtype()),
                         Role::kActivations, label);

@@ -8,10 +8,6 @@
 namespace trainfit::program {
 namespace {
 
-// One block's recording stays below these; more only means that the vectors grow once.
-constexpr std::size_t kExpectedValues = 512;
-constexpr std::size_t kExpectedEvents = 1024;
-
 std::size_t Index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
@@ -41,13 +37,14 @@ Bytes Tensor::bytes() const { return Bytes(elements() * spec::ElementBytes(dtype
 
 // Tensors.
 
-Tape::Tape() {
-  storages_.reserve(kExpectedValues);
-  values_.reserve(kExpectedValues);
-  gradients_.reserve(kExpectedValues);
-  nodes_.reserve(kExpectedValues / 4);
-  events_.reserve(kExpectedEvents);
-  operations_.reserve(kExpectedEvents / 4);
+Tape::Tape(std::size_t expected_events) {
+  // About two events a value, four values a node, in the lowerings there are.
+  storages_.reserve(expected_events / 2);
+  values_.reserve(expected_events / 2);
+  gradients_.reserve(expected_events / 2);
+  nodes_.reserve(expected_events / 8);
+  events_.reserve(expected_events);
+  operations_.reserve(expected_events / 4);
 }
 
 Tape::~Tape() {
@@ -166,12 +163,14 @@ void Tape::Handover(Tensor tensor, Slot slot, Role role) {
   ++storage.references;  // never released here
 }
 
-void Tape::AllocSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place) {
-  events_.push_back({EventKind::kAlloc, place, role, Stream::kCompute, slot, {}, bytes, label});
+void Tape::AllocSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place,
+                     Stream stream) {
+  events_.push_back({EventKind::kAlloc, place, role, stream, slot, {}, bytes, label});
 }
 
-void Tape::FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place) {
-  events_.push_back({EventKind::kFree, place, role, Stream::kCompute, slot, {}, bytes, label});
+void Tape::FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place,
+                    Stream stream) {
+  events_.push_back({EventKind::kFree, place, role, stream, slot, {}, bytes, label});
 }
 
 void Tape::Release(std::int32_t value) {

@@ -89,7 +89,8 @@ struct Node {
 
 class Tape {
  public:
-  Tape();
+  // `expected_events`: room to make at once; a block needs about a thousand events.
+  explicit Tape(std::size_t expected_events = 0);
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
   ~Tape();
@@ -112,8 +113,10 @@ class Tape {
   // Hands the tensor over to other segments under `slot`; the tape forgets it.
   void Handover(Tensor tensor, Slot slot, Role role);
   // Emits the allocation or the end of bytes that are named by slot, outside any tensor.
-  void AllocSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place = Place::kGpu);
-  void FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place = Place::kGpu);
+  void AllocSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place = Place::kGpu,
+                 Stream stream = Stream::kCompute);
+  void FreeSlot(Slot slot, Bytes bytes, Role role, const char* label, Place place = Place::kGpu,
+                Stream stream = Stream::kCompute);
 
   // Autograd.
   bool grad_enabled() const { return grad_enabled_; }

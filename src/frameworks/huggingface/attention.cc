@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "frameworks/huggingface/layer.h"
+#include "frameworks/huggingface/model_facts.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -85,8 +86,9 @@ Tensor Attend(const Layer& layer, const spec::Attention& attention, Projections 
   const AttentionImplementation how = Effective(layer, attention);
   const std::int64_t width = attention.heads * attention.head_dim;
   const bool is_grouped = attention.kv_heads < attention.heads;
-  const bool keeps_groups = how == AttentionImplementation::kFlash2 ||
-                            how == AttentionImplementation::kFlash3 ||
+  const bool is_flash =
+      how == AttentionImplementation::kFlash2 || how == AttentionImplementation::kFlash3;
+  const bool keeps_groups = (is_flash && !FlashRepeatsKeys(layer.plan)) ||
                             (how == AttentionImplementation::kSdpa && layer.plan.padding_free &&
                              layer.plan.facts.Is(plan::Fact::kSdpaGroupedQuery));
   // repeat_kv: expand + reshape, a copy of the queries' width.

@@ -13,6 +13,7 @@ using program::Tape;
 using program::Tensor;
 using spec::Dtype;
 
+constexpr std::size_t kExpectedEvents = 1024;
 constexpr Slot kInput{-1, program::kCarrySlot};
 constexpr Slot kOutput{0, program::kCarrySlot};
 constexpr Slot kInputGradient{-1, program::kCarryGradientSlot};
@@ -88,7 +89,8 @@ class BlockRecorder {
 
   // torch/utils/checkpoint.py: forward without saving, the input is kept; in backward the block
   // runs again with saving, under a fresh autocast region, then backpropagates. The reentrant
-  // variant calls backward from within, which holds a second reference to the incoming gradient.
+  // variant calls backward from within (CheckpointFunction.backward), which holds a second reference
+  // to the incoming gradient and the recomputed output until it returns.
   void Checkpointed() {
     EnterAutocast();
     tape_.set_grad_enabled(false);
@@ -105,19 +107,23 @@ class BlockRecorder {
     const Tensor wrt = tape_.Ghost(x);
     Tensor recomputed = Run(x);
     const Tensor root = tape_.Ghost(recomputed);
-    recomputed.reset();
     ExitAutocast();
     Tensor held;
-    if (plan_.facts.Is(plan::Fact::kCheckpointReentrant)) held = gradient;
+    if (plan_.facts.Is(plan::Fact::kCheckpointReentrant)) {
+      held = gradient;
+    } else {
+      recomputed.reset();
+    }
     Backpropagate(root, std::move(gradient), wrt);
     held.reset();
+    recomputed.reset();
     x.reset();
     tape_.Cut();
   }
 
   const plan::Plan& plan_;
   const spec::LayerKind& kind_;
-  Tape tape_;
+  Tape tape_{kExpectedEvents};
   Frame frame_;
   Layer layer_;
   bool input_wants_gradient_;

@@ -112,9 +112,8 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight)
     if (path != plan::LossPath::kPaddedLabels) {
       // logits[..., :-1, :].contiguous(): with one row the slice is contiguous already. Either way
       // the gradient is padded with zeros to the logits' size.
-      const char* label = "shifted logits";
-      scored = plan.micro_batch > 1 ? program::CopyColumns(tape, source, source.cols(), label)
-                                    : program::SliceColumns(tape, source, source.cols(), label);
+      scored = program::SliceRows(tape, source, source.rows() - plan.micro_batch,
+                                  plan.micro_batch > 1, "shifted logits");
     }
     loss = entropy(scored);
   }

@@ -25,6 +25,7 @@ using spec::Dtype;
 constexpr Slot kGather{0, program::kBoundarySlots + 2};
 constexpr Slot kReduceInput{0, program::kBoundarySlots + 3};
 constexpr Slot kShardedGradients{0, program::kBoundarySlots + 4};
+constexpr Slot kPassing{0, program::kBoundarySlots + 5};  // lives inside one leaf
 constexpr std::int32_t kUnsharded = program::kWeightSlots + (1 << 14);
 
 // What happens to one unit, each a leaf at the unit's frame.
@@ -64,7 +65,8 @@ class UnitRecorder {
     Unit unit;
     unit.gather = Leaf([&](Tape& tape) { Gather(tape); });
     unit.free_gather = Leaf([&](Tape& tape) {
-      tape.FreeSlot(kGather, gathered_, Role::kCommunication, "gather buffer");
+      tape.FreeSlot(kGather, gathered_, Role::kCommunication, "gather buffer", Place::kGpu,
+                    Stream::kAllGather);
     });
     unit.copy_out = Leaf([&](Tape& tape) {
       for (const Whole& w : parameters_) {
@@ -79,11 +81,13 @@ class UnitRecorder {
     unit.reduce = Leaf([&](Tape& tape) { Reduce(tape); });
     unit.free_reduce_input = Leaf([&](Tape& tape) {
       if (reduced_ == Bytes()) return;
-      tape.FreeSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input");
+      tape.FreeSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input",
+                    Place::kGpu, Stream::kReduceScatter);
     });
     unit.zero_grad = Leaf([&](Tape& tape) {
       if (reduced_ == Bytes()) return;
-      tape.FreeSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients");
+      tape.FreeSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
+                    Place::kGpu, Stream::kReduceScatter);
     });
     return unit;
   }
@@ -133,13 +137,19 @@ class UnitRecorder {
     return tape.Finish(store_).front();
   }
 
+  // The unit's frame holds a layer's activations as well, so nothing here takes a recorded slot.
+  void Pass(Tape& tape, Slot slot, Bytes bytes, const char* label, Stream stream) {
+    tape.AllocSlot(slot, bytes, Role::kCommunication, label, Place::kGpu, stream);
+    tape.FreeSlot(slot, bytes, Role::kCommunication, label, Place::kGpu, stream);
+  }
+
   // The shards are cast into the compute dtype first; the buffer holds all ranks' shards.
   void Gather(Tape& tape) {
-    tape.AllocSlot(kGather, gathered_, Role::kCommunication, "gather buffer");
-    const Bytes cast(gathered_.value() / plan_.parallel.data);
+    tape.AllocSlot(kGather, gathered_, Role::kCommunication, "gather buffer", Place::kGpu,
+                   Stream::kAllGather);
     if (plan_.autocast && reduced_ > Bytes()) {
-      const program::Tensor shard = tape.NewBytes(cast, Role::kCommunication, "cast of the shard",
-                                                  Place::kGpu, Stream::kAllGather);
+      Pass(tape, kPassing, Bytes(gathered_.value() / plan_.parallel.data), "cast of the shard",
+           Stream::kAllGather);
     }
     tape.Run(program::KernelClass::kCollective, "all-gather", Flops(), gathered_, {},
              Stream::kAllGather);
@@ -148,17 +158,21 @@ class UnitRecorder {
   // foreach_reduce: copy-in, gradients freed, reduce-scatter, cast to the parameter's dtype.
   void Reduce(Tape& tape) {
     if (reduced_ == Bytes()) return;
-    tape.AllocSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input");
+    tape.AllocSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input",
+                   Place::kGpu, Stream::kReduceScatter);
     for (const Whole& w : parameters_) {
       if (w.gradient_bytes == Bytes()) continue;
       tape.FreeSlot(w.gradient, w.gradient_bytes, Role::kGradients, w.label);
     }
-    const program::Tensor output =
-        tape.NewBytes(Bytes(CeilDiv(reduced_.value(), plan_.parallel.data)), Role::kCommunication,
-                      "reduce-scatter output", Place::kGpu, Stream::kReduceScatter);
+    const Bytes output(CeilDiv(reduced_.value(), plan_.parallel.data));
+    tape.AllocSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
+                   Stream::kReduceScatter);
     tape.Run(program::KernelClass::kCollective, "reduce-scatter", Flops(), reduced_, {},
              Stream::kReduceScatter);
-    tape.AllocSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients");
+    tape.AllocSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
+                   Place::kGpu, Stream::kReduceScatter);
+    tape.FreeSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
+                  Stream::kReduceScatter);
   }
 
   const plan::Plan& plan_;
