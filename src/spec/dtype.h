@@ -7,7 +7,18 @@
 
 namespace trainfit::spec {
 
-enum class Dtype : std::uint8_t { kFp32, kFp16, kBf16, kFp8E4m3, kFp8E5m2, kInt8, kUint8, kInt32, kInt64, kBool };
+enum class Dtype : std::uint8_t {
+  kFp32,
+  kFp16,
+  kBf16,
+  kFp8E4m3,
+  kFp8E5m2,
+  kInt8,
+  kUint8,
+  kInt32,
+  kInt64,
+  kBool
+};
 
 // Bytes of one element. Packed 4-bit weights are kUint8 with half as many elements.
 std::int64_t ElementBytes(Dtype dtype);

@@ -12,39 +12,39 @@
 namespace trainfit::spec {
 
 struct Gpu {
-  std::string id;                        // catalogue id: "rtx-4090"
-  std::string name;                      // "GeForce RTX 4090"
+  std::string id;    // catalogue id: "rtx-4090"
+  std::string name;  // "GeForce RTX 4090"
   std::string vendor;
-  std::string architecture;              // "Ada", "Hopper", …
-  std::string compute_capability;        // "8.9"; AMD: the gfx target
-  Bytes memory_usable;                   // what a program can allocate (CUDA's total)
+  std::string architecture;        // "Ada", "Hopper", …
+  std::string compute_capability;  // "8.9"; AMD: the gfx target
+  Bytes memory_usable;             // what a program can allocate (CUDA's total)
   Basis memory_usable_basis = Basis::kAssumed;
-  std::string memory_printed;            // "24 GB", as the vendor prints it
+  std::string memory_printed;  // "24 GB", as the vendor prints it
   std::optional<BytesPerSecond> memory_bandwidth;
-  std::optional<FlopsPerSecond> bf16;    // dense tensor-core rates, fp32 accumulation
+  std::optional<FlopsPerSecond> bf16;  // dense tensor-core rates, fp32 accumulation
   std::optional<FlopsPerSecond> fp16;
   std::optional<FlopsPerSecond> fp8;
   std::optional<FlopsPerSecond> tf32;
-  std::optional<FlopsPerSecond> fp32;    // vector rate
+  std::optional<FlopsPerSecond> fp32;  // vector rate
   std::optional<std::int64_t> sm_count;
   std::optional<BytesPerSecond> nvlink_bidirectional;
-  std::string pcie;                      // "gen4x16"; empty: unknown
+  std::string pcie;  // "gen4x16"; empty: unknown
   bool supports_bf16 = true;
-  bool supports_peer_access = false;     // PCIe P2P under the stock driver
-  std::string form;                      // "sxm", "pcie", "laptop", …
+  bool supports_peer_access = false;  // PCIe P2P under the stock driver
+  std::string form;                   // "sxm", "pcie", "laptop", …
   std::vector<std::string> sources;
 };
 
 // One way to rent or own a machine.
 struct Offer {
-  std::string id;                        // "aws-p4d.24xlarge"
+  std::string id;  // "aws-p4d.24xlarge"
   std::string provider;
   std::string gpu_id;
   std::int64_t gpus = 1;
-  std::optional<DollarsPerSecond> price; // of the whole machine, on demand
+  std::optional<DollarsPerSecond> price;  // of the whole machine, on demand
   std::optional<DollarsPerSecond> spot_price;
-  std::string price_date;                // "2026-11-09"
-  std::string tier;                      // on-demand, secure, community, marketplace, owned
+  std::string price_date;  // "2026-11-09"
+  std::string tier;        // on-demand, secure, community, marketplace, owned
   std::string region;
   std::optional<Bytes> host_memory;
   std::optional<Bytes> local_disk;
