@@ -68,6 +68,31 @@ PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const
   return answer;
 }
 
+// The replay on a card without end. Where that caches more than this card has, the replay on the
+// card: before the allocator fails it gives back what it does not use, and asks again
+// (c10/cuda/CUDACachingAllocator.cpp, release_cached_blocks). When it fails even so, the numbers of
+// the endless card say how much is missing.
+std::vector<memory::PhaseReading> ReadOnCard(const program::RankProgram& rank, const Fixed& fixed,
+                                             const spec::Machine& machine) {
+  memory::ReadOptions options;
+  options.held = fixed.held;
+  std::vector<memory::PhaseReading> endless = memory::ReadPhases(rank, options);
+  const Bytes capacity = memory::AllocatorCapacity(memory::UsableOf(machine.gpu), fixed.outside);
+  const bool caches_more = std::any_of(endless.begin(), endless.end(), [&](const auto& phase) {
+    return phase.gpu.has_value() && phase.gpu->reserved_peak > capacity;
+  });
+  const bool uses_more = std::any_of(endless.begin(), endless.end(), [&](const auto& phase) {
+    return !phase.gpu.has_value() || phase.gpu->allocated_peak > capacity;
+  });
+  if (!caches_more || uses_more) return endless;
+  options.allocator.capacity = capacity;
+  std::vector<memory::PhaseReading> limited = memory::ReadPhases(rank, options);
+  const bool fails = std::any_of(limited.begin(), limited.end(), [](const auto& phase) {
+    return !phase.gpu.has_value() || phase.gpu->out_of_memory.has_value();
+  });
+  return fails ? endless : limited;
+}
+
 Fit Worst(Fit a, Fit b) {
   const auto rank = [](Fit fit) {
     constexpr std::array<int, 4> kRanks = {0, 2, 3, 1};  // fits < unknown < tight < does not fit
@@ -87,13 +112,11 @@ Expected<Answer> Judge(const Case& question) {
                                                       question.machine, question.facts));
   const program::Program program = frameworks::BuildProgram(plan);
   const Fixed fixed = FixedBytes(plan, question.machine);
-  memory::ReadOptions options;
-  options.held = fixed.held;
 
   Answer answer;
   answer.machine = question.machine;
   for (const program::RankProgram& rank : program.ranks) {
-    const std::vector<memory::PhaseReading> readings = memory::ReadPhases(rank, options);
+    const std::vector<memory::PhaseReading> readings = ReadOnCard(rank, fixed, question.machine);
     answer.phases.resize(std::max(answer.phases.size(), readings.size()));
     for (std::size_t i = 0; i < readings.size(); ++i) {
       answer.phases[i].phase = readings[i].phase;
