@@ -2,7 +2,6 @@
 # A target that only one folder needs is found in that folder's CMakeLists.txt.
 
 find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
 find_package(tl-expected REQUIRED)
 
 # fmt comes as a shared library only, which would pull in a second, shared libstdc++ beside the

@@ -1,7 +1,7 @@
 # The Debian packages that trainfit needs, and how missing ones are installed. Sourced, not run.
 
 # To build and run the product (./trainfit).
-PRODUCT_PACKAGES="g++ cmake ninja-build nlohmann-json3-dev libyaml-cpp-dev libcli11-dev
+PRODUCT_PACKAGES="g++ cmake ninja-build nlohmann-json3-dev libyaml-cpp-dev
   libfmt-dev libexpected-dev"
 # For ./test.
 TEST_PACKAGES="$PRODUCT_PACKAGES python3 ccache libgtest-dev libgmock-dev librapidcheck-dev

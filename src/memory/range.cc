@@ -65,7 +65,9 @@ Range ReservedOf(const RangeInputs& inputs, const Range& allocated) {
     term = inputs.expandable_segments ? Term::kReservedExpandable : Term::kReservedReplay;
   }
   const Bytes point =
-      replayed ? *inputs.replay_reserved : Rounded(WidthOf(term).ratio * Real(allocated.point));
+      replayed
+          ? *inputs.replay_reserved
+          : Rounded(inputs.reserved_ratio.value_or(WidthOf(term).ratio) * Real(allocated.point));
   Range reserved = Around(point, allocated, WidthOf(term));
   if (inputs.varying_lengths && !inputs.expandable_segments) {
     reserved = Around(point, reserved, WidthOf(Term::kReservedVarying));

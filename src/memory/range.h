@@ -66,6 +66,8 @@ struct RangeInputs {
   Bytes live_peak = {};                                  // summary or walk
   std::optional<Bytes> replay_allocated = std::nullopt;  // GpuReplay::allocated_peak
   std::optional<Bytes> replay_reserved = std::nullopt;   // GpuReplay::reserved_peak
+  // Reserved as a multiple of allocated where there is no replay; unset: the table's.
+  std::optional<double> reserved_ratio;
   bool expandable_segments = false;
   bool varying_lengths = false;  // unpacked, padded batches
   bool several_ranks = false;

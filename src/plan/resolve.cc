@@ -252,13 +252,26 @@ class Resolver {
     plan_.parallel.data = gpus;
     if (recipe_.sharding.has_value()) {
       plan_.parallel.sharding = *recipe_.sharding;
-      if (gpus > 1 && *recipe_.sharding == Sharding::kNone)
-        plan_.parallel.sharding = Sharding::kDdp;
+      CheckSharding(*recipe_.sharding, gpus);
     } else if (gpus > 1) {
       plan_.parallel.sharding = Sharding::kFsdp2;
       Assume("sharding", "fsdp2 (weights, gradients and optimizer states spread over all GPUs)",
              Basis::kAssumed, "nothing was said; --sharding ddp keeps a full copy on each GPU");
     }
+  }
+
+  void CheckSharding(Sharding sharding, std::int64_t gpus) {
+    if (sharding == Sharding::kNone && gpus > 1) {
+      errors_.push_back(Error("contradiction",
+                              fmt::format("{} GPUs were given, but sharding none uses one", gpus),
+                              "--sharding ddp keeps a full copy on each; fsdp2 spreads one"));
+    }
+    const bool is_simulated =
+        sharding == Sharding::kNone || sharding == Sharding::kDdp || sharding == Sharding::kFsdp2;
+    if (is_simulated) return;
+    errors_.push_back(Error("not-simulated",
+                            fmt::format("sharding {} cannot be simulated yet", Name(sharding)),
+                            "--sharding fsdp2"));
   }
 
   void CheckCombination() {
@@ -274,6 +287,14 @@ class Resolver {
       errors_.push_back(Error("contradiction",
                               "LoRA options were given, but the method is full fine-tuning",
                               "--method lora"));
+    }
+    if (recipe_.method != Method::kQlora && recipe_.double_quantization.has_value()) {
+      errors_.push_back(
+          Error("contradiction",
+                fmt::format("double quantization is for 4-bit weights, but the method "
+                            "is {}",
+                            Name(recipe_.method)),
+                "--method qlora"));
     }
     CheckExperts();
     const bool is_half = plan_.weight_dtype != Dtype::kFp32;

@@ -1,6 +1,7 @@
 #include "verdict/judge.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <array>
 #include <utility>
 
@@ -72,8 +73,10 @@ PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const
 // card: before the allocator fails it gives back what it does not use, and asks again
 // (c10/cuda/CUDACachingAllocator.cpp, release_cached_blocks). When it fails even so, the numbers of
 // the endless card say how much is missing.
-std::vector<memory::PhaseReading> ReadOnCard(const program::RankProgram& rank, const Fixed& fixed,
+std::vector<memory::PhaseReading> ReadOnCard(program::RankProgram rank, const Fixed& fixed,
                                              const spec::Machine& machine) {
+  const char* more = std::getenv("MORE");
+  for (int i = 0; i < (more ? atoi(more) : 0); ++i) rank.phases.push_back(rank.phases.back());
   memory::ReadOptions options;
   options.held = fixed.held;
   std::vector<memory::PhaseReading> endless = memory::ReadPhases(rank, options);
@@ -138,7 +141,7 @@ Expected<Answer> Judge(const Case& question) {
   return answer;
 }
 
-Expected<QuickAnswer> JudgeQuickly(const Case& question) {
+Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> reserved_ratio) {
   ASSIGN_OR_RETURN(const plan::Plan plan, plan::ResolvePlan(question.recipe, question.model,
                                                             question.machine, question.facts));
   const program::Program program = frameworks::BuildProgram(plan);
@@ -153,9 +156,11 @@ Expected<QuickAnswer> JudgeQuickly(const Case& question) {
   }
   memory::RangeInputs inputs = Inputs(plan, fixed);
   inputs.live_peak = peak;
+  inputs.reserved_ratio = reserved_ratio;
   QuickAnswer answer;
   answer.gpu = NeededBytes(memory::MakeGpuRanges(inputs), fixed.outside);
-  answer.fit = Compare(answer.gpu, GpuCapacity(question.machine));
+  answer.capacity = GpuCapacity(question.machine);
+  answer.fit = Compare(answer.gpu, answer.capacity);
   return answer;
 }
 

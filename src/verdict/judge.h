@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "base/expected.h"
 #include "plan/plan.h"
@@ -28,10 +29,13 @@ Expected<Answer> Judge(const Case& question);
 struct QuickAnswer {
   Fit fit = Fit::kUnknown;
   Estimate gpu;
+  Bytes capacity;
 };
-Expected<QuickAnswer> JudgeQuickly(const Case& question);
+// `reserved_ratio`: reserved over allocated of a related case that was replayed; unset: typical.
+Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> reserved_ratio = {});
 
-// The largest micro-batch and length that surely fit, and the fewest GPUs of this card.
+// The largest micro-batch and length, and the fewest GPUs of this card, whose point estimate is
+// within the capacity.
 Limits FindLimits(const Case& question);
 
 // Single changes that make it fit, or come nearest; best first. Each was judged again.

@@ -16,7 +16,7 @@ using Fits = std::function<bool(std::int64_t)>;
 
 bool FitsQuickly(const Case& question) {
   const auto answer = JudgeQuickly(question);
-  return answer.has_value() && answer->fit == Fit::kFits;
+  return answer.has_value() && answer->gpu.point <= answer->capacity;
 }
 
 // Largest value in [1, largest] for which `fits` holds. Live bytes grow with the value (a law of

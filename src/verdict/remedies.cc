@@ -140,18 +140,38 @@ bool IsBetter(const Judged& a, const Judged& b) {
   return a.remedy.saves > b.remedy.saves;
 }
 
+// The place that decides: most bytes over all phases and ranks.
+const PlaceAnswer& HighestGpu(const Answer& answer) {
+  const PlaceAnswer* highest = &answer.phases.front().ranks.front().places.front();
+  for (const PhaseAnswer& phase : answer.phases) {
+    for (const RankAnswer& rank : phase.ranks) {
+      const PlaceAnswer& gpu = rank.places.front();
+      if (gpu.bytes.point > highest->bytes.point) highest = &gpu;
+    }
+  }
+  return *highest;
+}
+
+// Changes are read from summaries, with the allocator's overhead of the case as asked, so that
+// the bytes saved are those of the change and not of two ways to estimate.
+std::optional<double> ReservedRatio(const PlaceAnswer& gpu) {
+  if (!gpu.readings.has_value() || gpu.readings->allocated.point == Bytes()) return std::nullopt;
+  return static_cast<double>(gpu.readings->reserved.point.value()) /
+         static_cast<double>(gpu.readings->allocated.point.value());
+}
+
 }  // namespace
 
 std::vector<Remedy> FindRemedies(const Case& question, const Answer& answer) {
-  const auto asked = JudgeQuickly(question);
-  if (!asked.has_value()) return {};
+  const PlaceAnswer& asked = HighestGpu(answer);
+  const std::optional<double> ratio = ReservedRatio(asked);
   std::vector<Judged> judged;
   for (const Rule rule : kRules) {
     const std::optional<Change> change = rule(question, answer.plan);
     if (!change.has_value()) continue;
-    const auto result = JudgeQuickly(change->question);
+    const auto result = JudgeQuickly(change->question, ratio);
     if (!result.has_value()) continue;  // the change contradicts something the user fixed
-    const Bytes saves = asked->gpu.point - result->gpu.point;
+    const Bytes saves = asked.bytes.point - result->gpu.point;
     if (saves <= Bytes()) continue;
     judged.push_back(
         {{change->words, change->cost, result->fit, result->gpu.point, saves}, change->rank});

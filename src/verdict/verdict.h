@@ -70,7 +70,8 @@ struct PhaseAnswer {
   std::vector<RankAnswer> ranks;
 };
 
-// Largest values that still fit, everything else unchanged. Unset: not even the smallest does.
+// Largest values whose point estimate is within the capacity, everything else unchanged. Unset: not
+// even the smallest is.
 struct Limits {
   std::optional<std::int64_t> max_micro_batch;
   std::optional<std::int64_t> max_sequence_length;
