@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
      .run = RunValidate},
     {.name = "gpus",
      .usage = "[FILTER...] [options]",
-     .summary = "the GPUs that trainfit knows, what they can do and cost; one of them in full",
+     .summary = "known GPUs, what they can do and cost; one of them in full",
      .example = "gpus nvidia 'memory>=80' --sort price",
      .bit = kListBit,
      .takes_words = true,
@@ -49,11 +49,19 @@ constexpr Command kCommands[] = {
      .run = RunLinks},
     {.name = "models",
      .usage = "[FILTER... | MODEL] [options]",
-     .summary = "the models that trainfit knows; of one, parameters and tensors, counted exactly",
+     .summary = "known models; of one, parameters and tensors, counted exactly",
      .example = "models mistralai/Mistral-7B-v0.1 --tensors",
      .bit = kModelsBit,
      .takes_words = true,
      .run = RunModels},
+    {.name = "rules",
+     .usage = "FILE.jsonl [--json]",
+     .summary = "rules of thumb beside what they are exactly",
+     .example = "rules tests/truth/seeds.jsonl",
+     .bit = kRulesBit,
+     .takes_files = true,
+     .is_hidden = true,
+     .run = RunRules},
 };
 
 }  // namespace
@@ -72,7 +80,7 @@ const Command* FindCommand(std::string_view name) {
 std::vector<std::string> CommandNames() {
   std::vector<std::string> names;
   for (const Command& command : kCommands) {
-    if (!command.name.empty()) names.emplace_back(command.name);
+    if (!command.name.empty() && !command.is_hidden) names.emplace_back(command.name);
   }
   return names;
 }

@@ -24,6 +24,7 @@ struct Command {
   bool needs_on = false;
   bool takes_files = false;  // any number of paths instead of one model
   bool takes_words = false;  // any number of words: filters
+  bool is_hidden = false;    // for scripts of this repository: in no list and no help
   int (*run)(const Request& request, const Environment& environment) = nullptr;
 };
 
@@ -39,6 +40,7 @@ int RunValidate(const Request& request, const Environment& environment);
 int RunGpus(const Request& request, const Environment& environment);
 int RunInstances(const Request& request, const Environment& environment);
 int RunLinks(const Request& request, const Environment& environment);
+int RunRules(const Request& request, const Environment& environment);
 int RunModels(const Request& request, const Environment& environment);
 
 // What all commands do with their ingredients.

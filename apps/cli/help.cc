@@ -68,6 +68,7 @@ std::string_view ArgumentText(const Command& command) {
 std::string CommandList(const Environment& environment) {
   std::string text;
   for (const Command& command : Commands()) {
+    if (command.is_hidden) continue;
     text += "  " + Usage(command, environment) + "\n      " + std::string(command.summary) + "\n";
   }
   return text;
@@ -80,6 +81,7 @@ std::string ShortHelp(const Environment& environment) {
       "What hardware can train a model, does it fit, and why.\n\n" + CommandList(environment);
   text += "\nExamples:\n";
   for (const Command& command : Commands()) {
+    if (command.is_hidden) continue;
     text += "  " + environment.program + " " + std::string(command.example) + "\n";
   }
   text += "  " + environment.program + " fit ./config.json --on 8xa100-80 --sharding fsdp2\n";

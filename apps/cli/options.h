@@ -23,10 +23,11 @@ enum CommandBit : unsigned {
   kListBit = 8,     // gpus, instances, links
   kModelsBit = 16,  // models
   kPricesBit = 32,
+  kRulesBit = 64,
 };
 inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;     // that take a model
 inline constexpr unsigned kTableCommands = kListBit | kModelsBit;  // of the catalogue
-inline constexpr unsigned kEveryCommand = kAllCommands | kValidateBit | kTableCommands | kPricesBit;
+inline constexpr unsigned kEveryCommand = kAllCommands | kValidateBit | kTableCommands | kPricesBit | kRulesBit;
 
 struct Option {
   std::string_view name;     // "micro-batch": typed as --micro-batch or --micro_batch
