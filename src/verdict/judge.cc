@@ -1,7 +1,6 @@
 #include "verdict/judge.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <array>
 #include <utility>
 
@@ -73,10 +72,8 @@ PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const
 // card: before the allocator fails it gives back what it does not use, and asks again
 // (c10/cuda/CUDACachingAllocator.cpp, release_cached_blocks). When it fails even so, the numbers of
 // the endless card say how much is missing.
-std::vector<memory::PhaseReading> ReadOnCard(program::RankProgram rank, const Fixed& fixed,
+std::vector<memory::PhaseReading> ReadOnCard(const program::RankProgram& rank, const Fixed& fixed,
                                              const spec::Machine& machine) {
-  const char* more = std::getenv("MORE");
-  for (int i = 0; i < (more ? atoi(more) : 0); ++i) rank.phases.push_back(rank.phases.back());
   memory::ReadOptions options;
   options.held = fixed.held;
   std::vector<memory::PhaseReading> endless = memory::ReadPhases(rank, options);
