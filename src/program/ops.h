@@ -47,9 +47,10 @@ std::array<Tensor, 3> SplitColumns(Tape& tape, const Tensor& x, std::array<std::
 // columns. Saves nothing.
 Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* label);
 
-// The first `rows` rows, as a view or as a contiguous copy; the gradient is padded with zeros to the
-// size of x.
-Tensor SliceRows(Tape& tape, const Tensor& x, std::int64_t rows, bool copies, const char* label);
+// The first `rows` rows, as a view or as a contiguous copy; the gradient is padded with zeros to
+// the size of x.
+Tensor SliceRows(Tape& tape, const Tensor& x, std::int64_t rows, bool copies, const char* label,
+                 Role role = Role::kActivations);
 
 // torch.cat of two along the columns; saves nothing, the gradient is split into views.
 Tensor Concatenate(Tape& tape, const Tensor& a, const Tensor& b, const char* label);

@@ -241,10 +241,10 @@ Tensor CopyColumns(Tape& tape, const Tensor& x, std::int64_t cols, const char* l
   return out;
 }
 
-Tensor SliceRows(Tape& tape, const Tensor& x, std::int64_t rows, bool copies, const char* label) {
+Tensor SliceRows(Tape& tape, const Tensor& x, std::int64_t rows, bool copies, const char* label,
+                 Role role) {
   const Shape shape{rows, x.cols()};
-  Tensor out = copies ? tape.New(shape, x.dtype(), Role::kActivations, label)
-                      : tape.DetachedView(x, shape);
+  Tensor out = copies ? tape.New(shape, x.dtype(), role, label) : tape.DetachedView(x, shape);
   if (copies) Elementwise(tape, label, 2 * out.bytes());
   tape.Record(label, SliceBackward, {x}, out);
   return out;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kNameWidth = 18;
 constexpr int kIdWidth = 74;
+constexpr int kScreen = 80;
 
 std::string Percent(double share) { return fmt::format("{:.1f}", 100 * share); }
 
@@ -72,7 +73,10 @@ std::string WorstText(const Row& row) {
   }
   text += fmt::format("  {}: {}\n", row.prediction.phase, row.prediction.moment);
   for (const verdict::PartBytes& part : row.prediction.parts) {
-    text += fmt::format("  {:9.3f} GiB  {}: {}\n", InGiB(part.bytes), part.name, part.formula);
+    text +=
+        CutToWidth(fmt::format("  {:9.3f} GiB  {}: {}", InGiB(part.bytes), part.name, part.formula),
+                   kScreen) +
+        "\n";
   }
   return text;
 }
@@ -81,8 +85,8 @@ std::string WorstText(const Row& row) {
 
 std::string ValidationText(const Validation& validation, const RenderOptions& options) {
   const Group all = Summarize(validation.rows);
-  std::string text = fmt::format("{} records, {} predicted, {} refused\n", all.rows,
-                                 all.rows - all.refused, all.refused);
+  std::string text = fmt::format("{} record{}, {} predicted, {} refused\n", all.rows,
+                                 all.rows == 1 ? "" : "s", all.rows - all.refused, all.refused);
   text +=
       "errors of memory in %, |predicted - measured| / measured; bias is signed;\n"
       "in: measured inside the range; width: of the range, median\n";

@@ -113,7 +113,7 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight)
       // logits[..., :-1, :].contiguous(): with one row the slice is contiguous already. Either way
       // the gradient is padded with zeros to the logits' size.
       scored = program::SliceRows(tape, source, source.rows() - plan.micro_batch,
-                                  plan.micro_batch > 1, "shifted logits");
+                                  plan.micro_batch > 1, "shifted logits", Role::kLogits);
     }
     loss = entropy(scored);
   }
