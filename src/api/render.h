@@ -11,8 +11,10 @@ namespace trainfit::api {
 
 using report::Date;
 using report::DateOfDay;
+using report::DateText;
 using report::FitJson;
 using report::FitText;
+using report::ParseDate;
 using report::SurveyJson;
 using report::SurveyText;
 using report::TextOptions;

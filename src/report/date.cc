@@ -1,5 +1,7 @@
 #include "report/date.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <chrono>
 
@@ -50,6 +52,10 @@ bool IsStalePrice(std::string_view price_date, const std::optional<Date>& today)
   if (!today) return false;
   const std::optional<Date> date = ParseDate(price_date);
   return !date || DayNumber(*today) - DayNumber(*date) > kStalePriceDays;
+}
+
+std::string DateText(Date date) {
+  return fmt::format("{:04}-{:02}-{:02}", date.year, date.month, date.day);
 }
 
 }  // namespace trainfit::report

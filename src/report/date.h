@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace trainfit::report {
@@ -16,6 +17,9 @@ struct Date {
 
 // "2026-11-09", or "2026-11", which means its first day: a price is at most that old.
 std::optional<Date> ParseDate(std::string_view text);
+
+// "2026-11-09".
+std::string DateText(Date date);
 
 // Days since 1970-01-01, and back (proleptic Gregorian calendar).
 std::int64_t DayNumber(Date date);

@@ -89,8 +89,8 @@ class BlockRecorder {
 
   // torch/utils/checkpoint.py: forward without saving, the input is kept; in backward the block
   // runs again with saving, under a fresh autocast region, then backpropagates. The reentrant
-  // variant calls backward from within (CheckpointFunction.backward), which holds a second reference
-  // to the incoming gradient and the recomputed output until it returns.
+  // variant calls backward from within (CheckpointFunction.backward), which holds a second
+  // reference to the incoming gradient and the recomputed output until it returns.
   void Checkpointed() {
     EnterAutocast();
     tape_.set_grad_enabled(false);
