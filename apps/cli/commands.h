@@ -40,6 +40,7 @@ int RunValidate(const Request& request, const Environment& environment);
 int RunGpus(const Request& request, const Environment& environment);
 int RunInstances(const Request& request, const Environment& environment);
 int RunLinks(const Request& request, const Environment& environment);
+int RunPrices(const Request& request, const Environment& environment);
 int RunRules(const Request& request, const Environment& environment);
 int RunModels(const Request& request, const Environment& environment);
 

@@ -215,6 +215,12 @@ Complaint SetText(std::string_view value, Request* request) {
   return std::nullopt;
 }
 
+Complaint SetDate(std::string_view value, Request* request) {
+  request->date = api::ParseDate(value);
+  if (request->date) return std::nullopt;
+  return Error("not-a-date", Quoted(value, 40) + " is not a date", "2026-11-09");
+}
+
 Complaint SetColumns(std::string_view value, Request* request) {
   return SetNames(value, &request->columns);
 }
@@ -381,6 +387,18 @@ constexpr Option kOptions[] = {
      .group = Group::kOutput,
      .commands = kTableCommands,
      .apply = SetSwitch<&Request::csv>},
+    {.name = "provider",
+     .metavar = "NAME",
+     .help = "whose prices they are; otherwise the file's or folder's name",
+     .group = Group::kCatalog,
+     .commands = kPricesBit,
+     .apply = SetText<&Request::provider>},
+    {.name = "date",
+     .metavar = "DAY",
+     .help = "of which day the prices are, as 2026-11-09; otherwise the file's",
+     .group = Group::kCatalog,
+     .commands = kPricesBit,
+     .apply = SetDate},
     {.name = "write",
      .metavar = "FILE",
      .help = "write the catalogue file there instead of showing it",

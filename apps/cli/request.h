@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/api.h"
+#include "api/render.h"
 #include "api/validation.h"
 
 namespace trainfit::cli {
@@ -34,7 +35,9 @@ struct Request {
   std::vector<std::string> columns;  // empty: the usual ones
   bool csv = false;
   bool tensors = false;
-  std::string write;  // a path; empty: stdout
+  std::string write;              // a path; empty: stdout
+  std::string provider;           // of a price list
+  std::optional<api::Date> date;  // of a price list
   bool help = false;
   bool version = false;
 };
