@@ -1,5 +1,6 @@
+#include <unistd.h>
+
 #include <chrono>
-#include <cstdio>
 #include <fstream>
 
 #include "api/validation.h"
@@ -11,12 +12,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A line that is written over, once a second, and only when the wait is felt.
+// A line that is written over, once a second, and only when somebody feels the wait.
 class ProgressLine {
  public:
   void Show(std::size_t done, std::size_t total) {
     const Clock::time_point now = Clock::now();
-    if (now < next_) return;
+    if (now < next_ || isatty(STDERR_FILENO) != 1) return;
     next_ = now + std::chrono::seconds(1);
     is_shown_ = true;
     PrintComplaint("\r" + std::to_string(done) + " of " + std::to_string(total) + " records");

@@ -163,8 +163,9 @@ constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapt
 }  // namespace
 
 bool SupportedBySharding(spec::Sharding sharding) {
-  // The other lowerings are not written yet: a plan with them would be built as if unsharded.
-  return sharding == spec::Sharding::kNone;
+  // frameworks/huggingface/replicated.cc and fsdp2.cc; the other lowerings are not written yet.
+  return sharding == spec::Sharding::kNone || sharding == spec::Sharding::kDdp ||
+         sharding == spec::Sharding::kFsdp2;
 }
 
 spec::Sharding ShardingOf(const Run& run) {
