@@ -175,6 +175,7 @@ std::vector<Group> Summarize(const std::vector<Row>& rows, GroupBy by) {
     }
   }
   std::vector<Group> groups;
+  groups.reserve(members.size());
   for (auto& [name, of_name] : members) groups.push_back(Finished(std::move(of_name), name));
   return groups;
 }
@@ -185,6 +186,7 @@ std::vector<Reason> Reasons(const std::vector<Row>& rows) {
     if (!row.prediction.refused.empty()) ++counts[row.prediction.refused];
   }
   std::vector<Reason> reasons;
+  reasons.reserve(counts.size());
   for (const auto& [text, count] : counts) reasons.push_back({text, count});
   std::stable_sort(reasons.begin(), reasons.end(),
                    [](const Reason& a, const Reason& b) { return a.rows > b.rows; });
@@ -193,6 +195,7 @@ std::vector<Reason> Reasons(const std::vector<Row>& rows) {
 
 std::vector<std::size_t> Worst(const std::vector<Row>& rows, std::size_t count) {
   std::vector<std::size_t> order;
+  order.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].main) order.push_back(i);
   }

@@ -171,16 +171,10 @@ bool SupportedBySharding(spec::Sharding sharding) {
 spec::Sharding ShardingOf(const Run& run) {
   if (run.gpus.value_or(1) <= 1) return spec::Sharding::kNone;
   if (run.parallel.Find("fsdp") != nullptr) return spec::Sharding::kFsdp1;
-  switch (Degree(run, "zero")) {
-    case 1:
-      return spec::Sharding::kZero1;
-    case 2:
-      return spec::Sharding::kZero2;
-    case 3:
-      return spec::Sharding::kZero3;
-    default:
-      return spec::Sharding::kDdp;
-  }
+  constexpr std::array kStages = {spec::Sharding::kDdp, spec::Sharding::kZero1,
+                                  spec::Sharding::kZero2, spec::Sharding::kZero3};
+  const std::int64_t stage = Degree(run, "zero");
+  return stage >= 1 && stage <= 3 ? kStages.at(static_cast<std::size_t>(stage)) : kStages.front();
 }
 
 std::optional<std::string> WhyNotSimulated(const Run& run) {
