@@ -175,6 +175,7 @@ void AddHost(const InstanceRecord& record, std::int64_t machines, std::int64_t g
   }
   if (!offer.price) return;
   machine->price = *offer.price * static_cast<double>(machines * gpus_of_offer);
+  machine->price_date = offer.price_date;
   machine->price_source =
       fmt::format("{}, {}{}, read {}", offer.id, offer.tier,
                   offer.region.empty() ? "" : ", " + offer.region, offer.price_date);

@@ -33,7 +33,8 @@ void Visit(Io& io, GpuRecord& record) {
 template <typename Io>
 void Visit(Io& io, InstanceRecord& record) {
   spec::Offer& offer = record.offer;
-  io(offer.id, offer.provider, offer.gpu_id, offer.gpus, offer.price, offer.spot_price);
+  io(offer.id, offer.provider, offer.gpu_id, offer.gpus, offer.sizes, offer.price);
+  io(offer.spot_price);
   io(offer.price_date, offer.tier, offer.region, offer.host_memory, offer.local_disk, offer.cpus);
   io(offer.intra_node_link, offer.network_gbit_per_s, offer.source);
   io(record.sold_per_gpu, record.systems, record.ram_is_gpu_memory, record.notes);

@@ -392,6 +392,15 @@ Expected<InstanceRecord> ReadInstance(const Node& node) {
   offer.gpu_id = reader.Text("gpu");
   offer.gpus = reader.Int(&node, "gpu_count", 1, kMostDevices);
   record.sold_per_gpu = reader.BoolOr(&node, "sold_per_gpu", false);
+  if (const Node* sizes = node.Find("sizes_sold"); sizes != nullptr && record.sold_per_gpu) {
+    for (const Node& size : sizes->items) {
+      if (size.kind == NodeKind::kInt && size.integer >= 1 && size.integer <= kMostDevices) {
+        record.offer.sizes.push_back(size.integer);
+      } else {
+        reader.Complain(size, "a size is a number of GPUs");
+      }
+    }
+  }
 
   const Node* host = reader.Section("host");
   // At least 1 even where the text was wrong: what follows divides by it.

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "report/bar.h"
+#include "report/date.h"
 #include "report/deciding.h"
 #include "report/describe.h"
 #include "report/fit.h"
@@ -92,14 +93,18 @@ std::string Headline(const Answer& answer, const DecidingPlace& deciding, int wi
   return text;
 }
 
-std::string Subject(const Answer& answer, int width, const Style& style) {
+std::string Subject(const Answer& answer, const TextOptions& options, const Style& style) {
+  std::string hardware = HardwareText(answer.machine);
+  if (answer.machine.price && IsStalePrice(answer.machine.price_date, options.today)) {
+    hardware += "; this price is older than " + std::to_string(kStalePriceDays) + " days";
+  }
   const auto line = [&](std::string_view label, const std::string& text) {
-    return Paragraph(std::string(kIndent, ' ') + std::string(label), text, kIndent + kLabel, width,
-                     style);
+    return Paragraph(std::string(kIndent, ' ') + std::string(label), text, kIndent + kLabel,
+                     options.width, style);
   };
   return line("model", ModelText(*answer.plan.model)) + line("method", MethodText(answer.plan)) +
          line("batch", BatchText(answer.plan)) + line("with", ChoicesText(answer.plan)) +
-         line("on", HardwareText(answer.machine)) + line("stack", answer.plan.facts.stack().Text());
+         line("on", hardware) + line("stack", answer.plan.facts.stack().Text());
 }
 
 std::string GaugeSection(const PlaceAnswer& place, int width, const Style& style) {
@@ -144,10 +149,10 @@ std::string FitText(const Answer& answer, const TextOptions& options) {
   std::string text;
   if (deciding.place == nullptr) {
     text = style(FitTone(Fit::kUnknown), "Unknown: no phase could be evaluated.") + "\n";
-    text += "\n" + Subject(answer, options.width, style);
+    text += "\n" + Subject(answer, options, style);
   } else {
     text = Headline(answer, deciding, options.width, style);
-    text += "\n" + Subject(answer, options.width, style);
+    text += "\n" + Subject(answer, options, style);
     text += WarningsSection(answer.warnings, options.width, style);
     text += GaugeSection(*deciding.place, options.width, style);
     text += PartsSection(*deciding.place, options, style);

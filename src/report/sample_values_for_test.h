@@ -103,6 +103,7 @@ inline verdict::Answer SampleDoesNotFit() {
   answer.fit = verdict::Fit::kDoesNotFit;
   answer.machine.price = PerHour(Dollars(5.52));
   answer.machine.price_source = "runpod-community-rtx-4090, 2026-11-09";
+  answer.machine.price_date = "2026-11-09";
   answer.machine.assumptions = {"PCIe gen4 x16 between the cards"};
   verdict::PlaceAnswer gpu;
   gpu.scope = "rank";

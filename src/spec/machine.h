@@ -41,6 +41,8 @@ struct Offer {
   std::string provider;
   std::string gpu_id;
   std::int64_t gpus = 1;
+  // Of a row that is one GPU of a larger machine: the numbers of GPUs on sale; empty: any.
+  std::vector<std::int64_t> sizes;
   std::optional<DollarsPerSecond> price;  // of the whole machine, on demand
   std::optional<DollarsPerSecond> spot_price;
   std::string price_date;  // "2026-11-09"
@@ -63,6 +65,7 @@ struct Machine {
   std::optional<Bytes> disk_per_node;
   std::optional<DollarsPerSecond> price;  // of all nodes together
   std::string price_source;               // offer id and date; empty: no price known
+  std::string price_date;                 // "2026-11-09"; empty: no price known, or undated
   std::string written_as;                 // as the user wrote it: "8xA100-80"
   std::vector<std::string> assumptions;   // "SXM assumed; a100-pcie-80 is the other"
 

@@ -48,10 +48,24 @@ Case CaseOf(const SurveyQuestion& question, const MethodRow& row, const spec::Gp
   return single;
 }
 
-// Machines of the offer that are needed for `gpus`, and what they cost together.
+// How often the offer must be taken for `gpus`. A machine is rented whole; of a row that is one GPU
+// as many as are needed, rounded up to a number that is on sale, and above the largest in multiples
+// of it.
+std::int64_t TimesTaken(const spec::Offer& offer, std::int64_t gpus) {
+  const std::int64_t needed = CeilDiv(gpus, offer.gpus);
+  if (offer.sizes.empty()) return needed;
+  const std::int64_t largest = *std::max_element(offer.sizes.begin(), offer.sizes.end());
+  std::int64_t taken = RoundUp(needed, largest);
+  for (const std::int64_t size : offer.sizes) {
+    if (size >= needed) taken = std::min(taken, size);
+  }
+  return taken;
+}
+
+// What the offer costs for `gpus`.
 std::optional<DollarsPerSecond> PriceOf(const spec::Offer& offer, std::int64_t gpus) {
   if (!offer.price.has_value() || offer.gpus <= 0) return std::nullopt;
-  return *offer.price * static_cast<double>(CeilDiv(gpus, offer.gpus));
+  return *offer.price * static_cast<double>(TimesTaken(offer, gpus));
 }
 
 void AttachPrice(Holder& holder, const Candidate& candidate) {
