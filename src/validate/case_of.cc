@@ -1,6 +1,7 @@
 #include "validate/case_of.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -122,12 +123,33 @@ void SetCheckpointing(const Run& run, Recipe& recipe) {
   if (run.checkpointing == "none") recipe.checkpointing = spec::Checkpointing::kNone;
 }
 
-void SetAdapters(const Run& run, Recipe& recipe) {
+bool IsModuleOf(const spec::ModelSpec& model, std::string_view target) {
+  if (target == "all-linear") return true;
+  const std::string weight = std::string(target) + ".weight";
+  for (const spec::LayerKind& kind : model.Text().kinds) {
+    for (const spec::TensorSpec& tensor : kind.tensors) {
+      if (tensor.name == weight || tensor.name.ends_with("." + weight)) return true;
+    }
+  }
+  return false;
+}
+
+// One list of names for several models: PEFT passes over a name that a model does not have, as long
+// as it has another (tuners/tuners_utils.py, inject_adapter).
+std::vector<std::string> TargetsIn(const spec::ModelSpec& model,
+                                   const std::vector<std::string>& targets) {
+  std::vector<std::string> found;
+  std::copy_if(targets.begin(), targets.end(), std::back_inserter(found),
+               [&](const std::string& target) { return IsModuleOf(model, target); });
+  return found.empty() ? targets : found;
+}
+
+void SetAdapters(const Run& run, const spec::ModelSpec& model, Recipe& recipe) {
   if (recipe.method == Method::kFull || !run.lora) return;
   spec::LoraRecipe lora;
   lora.rank = run.lora->rank.value_or(lora.rank);
   lora.dropout = run.lora->dropout.value_or(0.0);
-  lora.targets = run.lora->targets;
+  lora.targets = TargetsIn(model, run.lora->targets);
   recipe.lora = std::move(lora);
   if (recipe.method == Method::kQlora) {
     recipe.double_quantization = run.quantization.ends_with("-dq");
@@ -139,7 +161,7 @@ void SetAdapters(const Run& run, Recipe& recipe) {
   }
 }
 
-Recipe RecipeOf(const Run& run, const KnownFramework& framework) {
+Recipe RecipeOf(const Run& run, const spec::ModelSpec& model, const KnownFramework& framework) {
   Recipe recipe;
   recipe.method = MethodOf(run);
   recipe.framework = framework.facts;
@@ -151,7 +173,7 @@ Recipe RecipeOf(const Run& run, const KnownFramework& framework) {
   SetCheckpointing(run, recipe);
   SetAttention(run, recipe);
   SetKernels(run, recipe);
-  SetAdapters(run, recipe);
+  SetAdapters(run, model, recipe);
   if (run.gpus.value_or(1) > 1) recipe.sharding = ShardingOf(run);
   recipe.padding_free = run.packing;
   return recipe;
@@ -192,7 +214,7 @@ Expected<verdict::Case> CaseOf(const Run& run, const catalog::Catalog& catalog,
   }
   ASSIGN_OR_RETURN(question.machine, MachineOf(run, catalog));
   ASSIGN_OR_RETURN(question.facts, FactsOf(framework, run.framework_version));
-  question.recipe = RecipeOf(run, framework);
+  question.recipe = RecipeOf(run, *question.model, framework);
   return question;
 }
 
