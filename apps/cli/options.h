@@ -27,7 +27,8 @@ enum CommandBit : unsigned {
 };
 inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;     // that take a model
 inline constexpr unsigned kTableCommands = kListBit | kModelsBit;  // of the catalogue
-inline constexpr unsigned kEveryCommand = kAllCommands | kValidateBit | kTableCommands | kPricesBit | kRulesBit;
+inline constexpr unsigned kEveryCommand =
+    kAllCommands | kValidateBit | kTableCommands | kPricesBit | kRulesBit;
 
 struct Option {
   std::string_view name;     // "micro-batch": typed as --micro-batch or --micro_batch
