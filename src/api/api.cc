@@ -54,7 +54,7 @@ Expected<verdict::Answer> Fit(const FitRequest& request) {
                                                          request.recipe.framework_version));
   ASSIGN_OR_RETURN(verdict::Answer answer, verdict::Judge(question));
   if (request.want_remedies) {
-    answer.limits = verdict::FindLimits(question);
+    answer.limits = verdict::FindLimits(question, answer);
     if (answer.fit != verdict::Fit::kFits) {
       answer.remedies = verdict::FindRemedies(question, answer);
     }

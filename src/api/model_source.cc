@@ -52,6 +52,10 @@ Expected<ModelPointer> ReadConfig(const config::Node& root, const std::string& i
 Expected<ModelPointer> ReadFile(const std::string& path, const std::string& id,
                                 Diagnostics* warnings) {
   config::ReadLimits limits;
+  // The largest configuration files are some 100 kB; a limit keeps a wrong file from costing
+  // seconds.
+  limits.max_bytes = std::size_t{2} << 20;
+  limits.max_values = 200'000;
   limits.allow_non_finite = true;  // transformers writes Infinity into some configurations
   ASSIGN_OR_RETURN(const config::Node root, config::ReadJsonFile(path, limits));
   return ReadConfig(root, id, warnings);

@@ -69,7 +69,7 @@ TEST(CublasWorkspaces, OneForEachThreadAndStream) {
   EXPECT_EQ(CublasWorkspaces(Nvidia("8.0"), {.linear_bias = true}).size(), 2u);
 }
 
-// training-memory notes, worked case 11: CUBLAS_WORKSPACE_CONFIG=:4096:8 gives 2 × 32 MiB.
+// worked case 11: CUBLAS_WORKSPACE_CONFIG=:4096:8 gives 2 × 32 MiB.
 TEST(CublasWorkspaces, ConfiguredSizeHolds) {
   const auto held = CublasWorkspaces(Nvidia("8.0"), {.configured = Bytes(33'554'432)});
   ASSERT_EQ(held.size(), 2u);

@@ -5,7 +5,7 @@
 namespace trainfit::memory {
 namespace {
 
-// training-memory notes, worked case 9: L3-8B and 70B over 8 ranks.
+// worked case 9: L3-8B and 70B over 8 ranks.
 TEST(PinnedBytes, WorkedCaseOfTheNotes) {
   EXPECT_EQ(PinnedBytes(Bytes(4'015'130'624)), Bytes(4'294'967'296));
   EXPECT_EQ(PinnedBytes(Bytes(35'276'853'248)), Bytes(68'719'476'736));

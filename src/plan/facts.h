@@ -42,27 +42,29 @@ struct Stack {
 
 // Questions that fact rows answer. Values are small integers: booleans, or an enumerator.
 enum class Fact : std::uint8_t {
-  kCheckpointingDefault,  // spec::Checkpointing
-  kCheckpointReentrant,   // bool
-  kLossPath,              // LossPath
-  kLossKernelDefault,     // spec::LossKernel
-  kOutputsToFp32,         // bool: accelerate copies low-precision outputs to fp32
-  kLoadDtypeDefault,      // spec::Dtype of the trained model when nothing is said
-  kOptimizerLoopDefault,  // spec::OptimizerLoop
-  kForeachTemporaries,    // parameter-sized temporaries of one foreach AdamW step
-  kAdapterDtypeFp32,      // bool: PEFT keeps adapters in fp32 over a bf16 base
-  kKbitPreparation,       // bool: prepare_model_for_kbit_training is called
-  kKbitEndsBf16,          // bool: after that, embedding and head are cast back to bf16
-  kQloraAdapterBf16,      // bool: the trainer casts QLoRA adapters to bf16
-  kSdpaGroupedQuery,      // bool: K and V are not repeated for SDPA without a mask
-  kAttentionDefault,      // spec::AttentionImplementation
-  kEmbedding32bitStates,  // bool: 8-bit optimizers keep embeddings in 32 bits
-  kExpertsFused,          // bool: routed experts are 3-D parameters, not nn.Linear modules
-  kPaddingMask,           // bool: batches carry an attention mask
-  kAutocast,              // bool: forward runs under autocast with mixed precision
+  kCheckpointingDefault,   // spec::Checkpointing
+  kCheckpointReentrant,    // bool
+  kLossPath,               // LossPath
+  kLossKernelDefault,      // spec::LossKernel
+  kOutputsToFp32,          // bool: accelerate copies low-precision outputs to fp32
+  kLoadDtypeDefault,       // spec::Dtype of the trained model when nothing is said
+  kOptimizerLoopDefault,   // spec::OptimizerLoop
+  kForeachTemporaries,     // parameter-sized temporaries of one foreach AdamW step
+  kAdapterDtypeFp32,       // bool: PEFT keeps adapters in fp32 over a bf16 base
+  kKbitPreparation,        // bool: prepare_model_for_kbit_training is called
+  kKbitEndsBf16,           // bool: after that, embedding and head are cast back to bf16
+  kQloraAdapterBf16,       // bool: the trainer casts QLoRA adapters to bf16
+  kSdpaGroupedQuery,       // bool: K and V are not repeated for SDPA without a mask
+  kAttentionDefault,       // spec::AttentionImplementation
+  kEmbedding32bitStates,   // bool: 8-bit optimizers keep embeddings in 32 bits
+  kLigerSeparateProducts,  // bool: Liger's fused loss makes head gradients chunk by chunk
+  kExpertsFused,           // bool: routed experts are 3-D parameters, not nn.Linear modules
+  kPaddingMask,            // bool: batches carry an attention mask
+  kAutocast,               // bool: forward runs under autocast with mixed precision
 };
 
-// How the framework computes the loss on materialized logits (training-memory notes §2.8).
+// How the framework computes the loss on materialized logits (see
+// docs/decisions/facts-have-versions.md).
 enum class LossPath : std::int64_t {
   kFloatInForwardShifted,  // logits.float(), shifted contiguous copies: 12 B a logit
   kLossUtilsShifted,       // upcast in loss_utils, shifted copy: 14 B

@@ -81,6 +81,18 @@ ParameterPlan HoldParameter(const Plan& plan, const TensorSpec& tensor) {
   return held;
 }
 
+std::vector<std::string> UnknownLoraTargets(const Plan& plan) {
+  std::vector<std::string> unknown;
+  for (const std::string& target : plan.lora.targets) {
+    bool is_known = false;
+    ForEachTensor(*plan.model, [&](const TensorSpec& tensor, std::int64_t) {
+      is_known = is_known || IsTarget(tensor, {target});
+    });
+    if (!is_known) unknown.push_back(target);
+  }
+  return unknown;
+}
+
 std::int64_t AdapterParameterCount(const Plan& plan) {
   std::int64_t count = 0;
   ForEachTensor(*plan.model, [&](const TensorSpec& tensor, std::int64_t layers) {

@@ -86,6 +86,9 @@ Expected<Plan> ResolvePlan(const spec::Recipe& recipe, std::shared_ptr<const spe
 // How this tensor of the model is held under the plan.
 ParameterPlan HoldParameter(const Plan& plan, const spec::TensorSpec& tensor);
 
+// Those of the recipe's LoRA targets that name no module of the model; "all-linear" always does.
+std::vector<std::string> UnknownLoraTargets(const Plan& plan);
+
 // Parameters that receive gradients, adapters included.
 std::int64_t TrainableParameterCount(const Plan& plan);
 // Adapter parameters alone.

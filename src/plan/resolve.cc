@@ -37,6 +37,8 @@ class Resolver {
 
   Expected<Plan> Run() {
     CheckModel();
+    CheckCheckpoint();
+    CheckStack();
     Sizes();
     MethodAndPrecision();
     Training();
@@ -82,6 +84,46 @@ class Resolver {
     return 1;
   }
 
+  void CheckStack() {
+    const std::string& vendor = machine_.gpu.vendor;
+    if (vendor.empty() || vendor == "NVIDIA" || vendor == "AMD") return;
+    errors_.push_back(
+        Error("not-simulated", fmt::format("{} is from {}: only CUDA and ROCm cards are simulated",
+                                           machine_.gpu.name, vendor)));
+  }
+
+  // Kernels that a card or a type does not have. flash-attention 2: Ampere and later; 3: Hopper
+  // (README of Dao-AILab/flash-attention); both take 16-bit types alone.
+  void CheckAttentionKernel() {
+    const bool is_flash2 = plan_.attention == spec::AttentionImplementation::kFlash2;
+    const bool is_flash3 = plan_.attention == spec::AttentionImplementation::kFlash3;
+    if (!is_flash2 && !is_flash3) return;
+    if (plan_.compute_dtype == Dtype::kFp32) {
+      errors_.push_back(Error("contradiction",
+                              fmt::format("attention {} needs fp16 or bf16, but precision is fp32",
+                                          Name(plan_.attention)),
+                              "--attention sdpa"));
+    }
+    if (machine_.gpu.vendor != "NVIDIA") return;
+    const Version capability = ParseVersion(machine_.gpu.compute_capability);
+    const bool runs = is_flash2 ? capability.major >= 8 : capability.major == 9;
+    if (runs || capability == Version{}) return;
+    errors_.push_back(Error(
+        "no-kernel",
+        fmt::format("attention {} does not run on {} (compute capability {})",
+                    Name(plan_.attention), machine_.gpu.name, machine_.gpu.compute_capability),
+        "--attention sdpa"));
+  }
+
+  // Weights that are stored quantized are loaded so; only unquantized ones have a lowering.
+  void CheckCheckpoint() {
+    if (plan_.model->checkpoint_quantization.empty()) return;
+    errors_.push_back(Error("not-simulated",
+                            fmt::format("{} is stored as {}: training over such weights cannot be "
+                                        "simulated yet",
+                                        plan_.model->id, plan_.model->checkpoint_quantization)));
+  }
+
   void CheckModel() {
     if (plan_.model->not_simulated.empty()) return;
     errors_.push_back(
@@ -92,8 +134,11 @@ class Resolver {
   void Sizes() {
     plan_.micro_batch =
         Size(recipe_.micro_batch, kDefaultMicroBatch, kMaxMicroBatch, "micro-batch");
+    const std::int64_t positions = plan_.model->max_positions;
     plan_.sequence_length =
-        Size(recipe_.sequence_length, kDefaultSequence, kMaxSequence, "sequence length");
+        Size(recipe_.sequence_length,
+             positions > 0 ? std::min(kDefaultSequence, positions) : kDefaultSequence, kMaxSequence,
+             "sequence length");
     plan_.gradient_accumulation = recipe_.gradient_accumulation.value_or(1);
     if (plan_.gradient_accumulation < 1 || plan_.gradient_accumulation > kMaxAccumulation) {
       errors_.push_back(
@@ -206,6 +251,9 @@ class Resolver {
                             plan_.lora.rank, plan_.model->Text().hidden)));
       return;
     }
+    if (!plan_.lora.modules_to_save.empty()) {
+      errors_.push_back(Error("not-simulated", "modules_to_save cannot be simulated yet"));
+    }
     const bool is_qlora = plan_.method == Method::kQlora;
     plan_.double_quantization = recipe_.double_quantization.value_or(true);
     plan_.kbit_preparation =
@@ -217,12 +265,17 @@ class Resolver {
                                     : plan_.facts.Is(Fact::kAdapterDtypeFp32);
       plan_.adapter_dtype = is_fp32 ? Dtype::kFp32 : plan_.compute_dtype;
     }
-    if (AdapterParameterCount(plan_) == 0) {
-      errors_.push_back(
-          Error("no-lora-target",
-                fmt::format("none of the LoRA targets ({}) is a linear layer of {}",
-                            fmt::format("{}", Join(plan_.lora.targets)), plan_.model->id),
-                "--lora-targets all-linear"));
+    const std::vector<std::string> unknown = UnknownLoraTargets(plan_);
+    if (unknown.empty()) return;
+    Diagnostic diagnostic =
+        Error("no-lora-target",
+              fmt::format("no linear layer of {} is called {}", plan_.model->id, Join(unknown)),
+              "--lora-targets all-linear");
+    if (unknown.size() == plan_.lora.targets.size()) {
+      errors_.push_back(std::move(diagnostic));
+    } else {  // PEFT passes over names that match nothing as long as one matches
+      diagnostic.severity = Severity::kWarning;
+      plan_.warnings.push_back(std::move(diagnostic));
     }
   }
 
@@ -241,10 +294,25 @@ class Resolver {
     plan_.optimizer_loop = Choose(recipe_.optimizer_loop, Fact::kOptimizerLoopDefault);
     plan_.checkpointing = Choose(recipe_.checkpointing, Fact::kCheckpointingDefault);
     plan_.attention = Choose(recipe_.attention, Fact::kAttentionDefault);
+    RuleOutSdpa();
+    CheckAttentionKernel();
     plan_.loss = Choose(recipe_.loss, Fact::kLossKernelDefault);
     plan_.liger_kernels = recipe_.liger_kernels.value_or(false);
     plan_.fused_activation = recipe_.fused_activation.value_or(plan_.liger_kernels);
     plan_.padding_free = recipe_.padding_free.value_or(!plan_.facts.Is(Fact::kPaddingMask));
+  }
+
+  // Soft-capped scores: the model class has no SDPA, and transformers falls back to eager.
+  void RuleOutSdpa() {
+    if (plan_.attention != spec::AttentionImplementation::kSdpa) return;
+    const auto& kinds = plan_.model->Text().kinds;
+    const bool is_capped = std::any_of(kinds.begin(), kinds.end(), [](const spec::LayerKind& kind) {
+      return kind.attention.logit_softcap;
+    });
+    if (!is_capped) return;
+    plan_.attention = spec::AttentionImplementation::kEager;
+    Assume("attention", "eager, as scores are soft-capped", Basis::kSource,
+           "transformers/models/gemma2/modeling_gemma2.py: _supports_sdpa = False");
   }
 
   void Spread() {
@@ -275,9 +343,9 @@ class Resolver {
   }
 
   void CheckCombination() {
-    const bool is_8bit = plan_.optimizer == spec::Optimizer::kAdamW8bit ||
-                         plan_.optimizer == spec::Optimizer::kPagedAdamW8bit;
-    if (is_8bit && recipe_.optimizer_loop.has_value()) {
+    // Fused, foreach and for-loop are ways of torch.optim; the others come with one way each.
+    const bool has_loops = plan_.optimizer == spec::Optimizer::kAdamW;
+    if (!has_loops && recipe_.optimizer_loop.has_value()) {
       errors_.push_back(Error(
           "contradiction", fmt::format("optimizer {} has its own kernels: --optimizer-loop {} does "
                                        "not apply to it",

@@ -123,12 +123,14 @@ Tensor CrossEntropy(Tape& tape, const Tensor& logits, const char* label);
 // Cross entropy whose kernel writes the gradient over the logits (Liger, Unsloth, fms Triton CE).
 Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label);
 // Liger's fused linear cross entropy: all gradients are made in forward, chunk by chunk.
+// `separate_products`: older versions make each chunk's head gradient, and its fp32 copy, as
+// tensors of their own instead of adding into the accumulator.
 // (liger_kernel/ops/fused_linear_cross_entropy.py)
 Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& weight,
-                               const char* label);
+                               const Tensor& bias, bool separate_products, const char* label);
 // TRL's chunked log-probabilities: tiles of `tile_tokens` × `tile_vocab` logits, recomputed in
 // backward, gradients accumulated in fp32. (trl/kernels/chunked_logprob.py)
-Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight,
+Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                       std::int64_t tile_tokens, std::int64_t tile_vocab, const char* label);
 
 }  // namespace trainfit::program

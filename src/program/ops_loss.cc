@@ -34,8 +34,17 @@ void CrossEntropyInPlaceBackward(BackwardContext& c) {
   c.Give(0, c.saved(0));
 }
 
+// The gradient of the head's bias, one number a word.
+void GiveBiasGradient(BackwardContext& c) {
+  constexpr int kBias = 2;
+  if (!c.Wants(kBias)) return;
+  c.Give(kBias,
+         c.tape().New(c.InputShape(kBias), c.InputDtype(kBias), Role::kActivations, c.label()));
+}
+
 // Everything was computed in forward; backward only scales.
 void FusedLinearCrossEntropyBackward(BackwardContext& c) {
+  GiveBiasGradient(c);
   for (const int i : {0, 1}) {
     if (c.Wants(i)) c.Give(i, c.saved(i));
   }
@@ -66,6 +75,7 @@ void ChunkedLogProbBackward(BackwardContext& c) {
     tape.Run(KernelClass::kGemm, c.label(), Flops(gemm * (c.Wants(1) ? 3 : 2)),
              Bytes(hidden.rows * weight.rows * 2), {tile_tokens, tile_vocab, hidden.cols});
   }
+  GiveBiasGradient(c);
   if (c.Wants(0)) c.Give(0, Cast(tape, grad_hidden, c.InputDtype(0), c.label()));
   if (c.Wants(1)) c.Give(1, Cast(tape, grad_weight, c.InputDtype(1), c.label()));
 }
@@ -100,7 +110,7 @@ Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label) 
 }
 
 Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& weight,
-                               const char* label) {
+                               const Tensor& bias, bool separate_products, const char* label) {
   const std::int64_t tokens = hidden.rows();
   const std::int64_t vocab = weight.rows();
   // chunk_size = next power of two of ceil(N / ceil(V / h)): a chunk's logits are as big as the
@@ -124,24 +134,22 @@ Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& w
     const double gemm = 2.0 * static_cast<double>(rows) * static_cast<double>(vocab) *
                         static_cast<double>(hidden.cols());
     const Tensor logits = tape.New({rows, vocab}, w.dtype(), Role::kLogits, "chunk of logits");
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(chunks, 1); ++i) {
-      tape.Run(KernelClass::kGemm, label,
-               Flops(static_cast<double>(chunks) * gemm * (head_trains ? 3 : 2)),
-               chunks * logits.bytes(), {rows, vocab, hidden.cols()});
-    }
-    if (head_trains) {  // torch.mm into a fresh tensor, then .float(), per chunk
+    tape.Run(KernelClass::kGemm, label,
+             Flops(static_cast<double>(chunks) * gemm * (head_trains ? 3 : 2)),
+             chunks * logits.bytes(), {rows, vocab, hidden.cols()});
+    if (head_trains && separate_products) {
       const Tensor product =
           tape.New({vocab, hidden.cols()}, w.dtype(), Role::kTemporary, "head gradient of a chunk");
       const Tensor upcast =
           tape.New({vocab, hidden.cols()}, Dtype::kFp32, Role::kTemporary, "its fp32 copy");
     }
   }
-  tape.Record(label, FusedLinearCrossEntropyBackward, {hidden, weight}, loss,
+  tape.Record(label, FusedLinearCrossEntropyBackward, {hidden, weight, bias}, loss,
               {grad_input, grad_weight});
   return loss;
 }
 
-Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight,
+Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight, const Tensor& bias,
                       std::int64_t tile_tokens, std::int64_t tile_vocab, const char* label) {
   const std::int64_t tokens = hidden.rows();
   const Dtype compute = tape.autocast() != Dtype::kFp32 ? tape.autocast() : hidden.dtype();
@@ -169,7 +177,7 @@ Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight,
                    static_cast<double>(hidden.cols())),
              Bytes(2 * tokens * weight.rows()), {rows, cols, hidden.cols()});
   }
-  tape.Record(label, ChunkedLogProbBackward, {hidden, weight}, log_probabilities,
+  tape.Record(label, ChunkedLogProbBackward, {hidden, weight, bias}, log_probabilities,
               {hidden, targets, log_z}, {rows, cols, static_cast<std::int64_t>(compute)});
   return log_probabilities;
 }

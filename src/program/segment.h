@@ -89,7 +89,8 @@ class EventSink {
   virtual void OnEvent(const Event& event, const Segment& leaf) = 0;
 };
 
-// Visits all events below `segment`, placed at `frame`.
+// Visits the events below `segment`, placed at `frame`. Of equal rounds in one place that leave
+// nothing behind (micro-steps of an accumulation) two are visited: more change no level.
 void Walk(const Segment& segment, std::int32_t frame, EventSink& sink);
 
 // The summary of a list of events, by going through them.

@@ -3,8 +3,7 @@
 //
 // A C++ `Tensor` is a reference, like a Python variable: a storage disappears with its last
 // reference. So a lowering that is written line by line like the framework's own forward pass has
-// its lifetimes as well. Three rules of the autograd engine are built in (training-memory notes
-// §0):
+// its lifetimes as well. Three rules of the autograd engine are built in:
 //   a. what is saved is a storage; views and second savers cost nothing more;
 //   b. a node's saved tensors go right after that node ran in backward, its incoming gradient too;
 //   c. the first gradient of a leaf is taken over, a later one is a temporary added in place.

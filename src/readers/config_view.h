@@ -14,7 +14,7 @@ namespace trainfit::readers {
 
 // Larger than any dimension, layer count or model that exists; beyond it a file is a mistake.
 constexpr std::int64_t kMaxDimension = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxLayers = 4096;
+constexpr std::int64_t kMaxLayers = 1024;
 constexpr std::int64_t kMaxParameters = 100'000'000'000'000;
 
 // Names of one thing, the one that wins first.

@@ -114,6 +114,12 @@ std::string WhyNotSimulated(const spec::ModelSpec& model) {
     }
   }
   if (model.stacks.size() > 1) return "several stacks of layers";
+  const auto is_class_for = [&](const char* task) {
+    return model.architecture.find(task) != std::string::npos;
+  };
+  if (!model.has_head || is_class_for("Classification") || is_class_for("QuestionAnswering")) {
+    return "the class " + model.architecture + " has no language-model head";
+  }
   for (const spec::TensorSpec& tensor : model.Text().before) {
     if (tensor.part == spec::Part::kProjector) return "an embedding narrower than the layers";
   }

@@ -59,7 +59,9 @@ Bytes GpuCapacity(const spec::Machine& machine) {
 }
 
 Estimate NeededBytes(const memory::GpuRanges& ranges,
-                     const std::vector<memory::OverheadRow>& outside) {
+                     const std::vector<memory::OverheadRow>& outside, bool can_shrink) {
+  const memory::Range& shown = ranges.nvidia_smi;
+  if (!can_shrink) return {shown.point, shown.low, shown.high};
   memory::Range least = ranges.allocated;
   for (const memory::OverheadRow& row : outside) least = memory::AddIndependent(least, row.bytes);
   return {ranges.nvidia_smi.point, std::min(least.low, ranges.nvidia_smi.point),

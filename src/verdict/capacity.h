@@ -22,8 +22,9 @@ Bytes GpuCapacity(const spec::Machine& machine);
 
 // Segments that the allocator caches without using can be given back before it fails, so the least
 // that a card must have is what is allocated plus what lies outside; the most is nvidia-smi's view.
+// `can_shrink`: false when the allocator, replayed on this card, failed even after giving back.
 Estimate NeededBytes(const memory::GpuRanges& ranges,
-                     const std::vector<memory::OverheadRow>& outside);
+                     const std::vector<memory::OverheadRow>& outside, bool can_shrink);
 
 Fit Compare(const Estimate& need, Bytes capacity);
 

@@ -46,7 +46,7 @@ std::vector<PartBytes> GpuParts(const plan::Plan& plan, const memory::PlaceReadi
 }
 
 PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const Fixed& fixed,
-                     const memory::PhaseReading& phase) {
+                     const memory::PhaseReading& phase, bool can_shrink) {
   const memory::PlaceReading& reading = phase.at(program::Place::kGpu);
   memory::RangeInputs inputs = Inputs(plan, fixed);
   inputs.live_peak = reading.levels.peak;
@@ -58,7 +58,7 @@ PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const
   PlaceAnswer answer;
   answer.place = program::Place::kGpu;
   answer.scope = "rank";
-  answer.bytes = NeededBytes(ranges, fixed.outside);
+  answer.bytes = NeededBytes(ranges, fixed.outside, can_shrink);
   answer.capacity = GpuCapacity(machine);
   answer.fit = Compare(answer.bytes, *answer.capacity);
   answer.parts = GpuParts(plan, reading, fixed, answer.bytes.point);
@@ -72,8 +72,12 @@ PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const
 // card: before the allocator fails it gives back what it does not use, and asks again
 // (c10/cuda/CUDACachingAllocator.cpp, release_cached_blocks). When it fails even so, the numbers of
 // the endless card say how much is missing.
-std::vector<memory::PhaseReading> ReadOnCard(const program::RankProgram& rank, const Fixed& fixed,
-                                             const spec::Machine& machine) {
+struct OnCard {
+  std::vector<memory::PhaseReading> readings;
+  bool runs = true;  // the allocator got through all phases on this card
+};
+OnCard ReadOnCard(const program::RankProgram& rank, const Fixed& fixed,
+                  const spec::Machine& machine) {
   memory::ReadOptions options;
   options.held = fixed.held;
   std::vector<memory::PhaseReading> endless = memory::ReadPhases(rank, options);
@@ -84,13 +88,13 @@ std::vector<memory::PhaseReading> ReadOnCard(const program::RankProgram& rank, c
   const bool uses_more = std::any_of(endless.begin(), endless.end(), [&](const auto& phase) {
     return !phase.gpu.has_value() || phase.gpu->allocated_peak > capacity;
   });
-  if (!caches_more || uses_more) return endless;
+  if (!caches_more || uses_more) return {std::move(endless), !uses_more};
   options.allocator.capacity = capacity;
   std::vector<memory::PhaseReading> limited = memory::ReadPhases(rank, options);
   const bool fails = std::any_of(limited.begin(), limited.end(), [](const auto& phase) {
     return !phase.gpu.has_value() || phase.gpu->out_of_memory.has_value();
   });
-  return fails ? endless : limited;
+  return {fails ? std::move(endless) : std::move(limited), !fails};
 }
 
 Fit Worst(Fit a, Fit b) {
@@ -107,6 +111,23 @@ void AddWarnings(const plan::Plan& plan, Answer& answer) {
 
 }  // namespace
 
+const PlaceAnswer& HighestGpu(const Answer& answer) {
+  const PlaceAnswer* highest = &answer.phases.front().ranks.front().places.front();
+  for (const PhaseAnswer& phase : answer.phases) {
+    for (const RankAnswer& rank : phase.ranks) {
+      const PlaceAnswer& gpu = rank.places.front();
+      if (gpu.bytes.point > highest->bytes.point) highest = &gpu;
+    }
+  }
+  return *highest;
+}
+
+std::optional<double> ReservedRatio(const PlaceAnswer& gpu) {
+  if (!gpu.readings.has_value() || gpu.readings->allocated.point == Bytes()) return std::nullopt;
+  return static_cast<double>(gpu.readings->reserved.point.value()) /
+         static_cast<double>(gpu.readings->allocated.point.value());
+}
+
 Expected<Answer> Judge(const Case& question) {
   ASSIGN_OR_RETURN(plan::Plan plan, plan::ResolvePlan(question.recipe, question.model,
                                                       question.machine, question.facts));
@@ -116,14 +137,14 @@ Expected<Answer> Judge(const Case& question) {
   Answer answer;
   answer.machine = question.machine;
   for (const program::RankProgram& rank : program.ranks) {
-    const std::vector<memory::PhaseReading> readings = ReadOnCard(rank, fixed, question.machine);
+    const auto [readings, runs] = ReadOnCard(rank, fixed, question.machine);
     answer.phases.resize(std::max(answer.phases.size(), readings.size()));
     for (std::size_t i = 0; i < readings.size(); ++i) {
       answer.phases[i].phase = readings[i].phase;
       RankAnswer& of_rank = answer.phases[i].ranks.emplace_back();
       of_rank.role = rank.role;
       of_rank.count = rank.count;
-      of_rank.places.push_back(JudgeGpu(plan, question.machine, fixed, readings[i]));
+      of_rank.places.push_back(JudgeGpu(plan, question.machine, fixed, readings[i], runs));
       answer.fit = i == 0 && answer.phases[i].ranks.size() == 1
                        ? of_rank.places.front().fit
                        : Worst(answer.fit, of_rank.places.front().fit);
@@ -136,6 +157,25 @@ Expected<Answer> Judge(const Case& question) {
   AddWarnings(plan, answer);
   answer.plan = std::move(plan);
   return answer;
+}
+
+bool RunsOnCard(const Case& question) {
+  const auto plan =
+      plan::ResolvePlan(question.recipe, question.model, question.machine, question.facts);
+  if (!plan.has_value()) return false;
+  const program::Program program = frameworks::BuildProgram(*plan);
+  const Fixed fixed = FixedBytes(*plan, question.machine);
+  memory::ReadOptions options;
+  options.held = fixed.held;
+  options.allocator.capacity =
+      memory::AllocatorCapacity(memory::UsableOf(question.machine.gpu), fixed.outside);
+  return std::all_of(
+      program.ranks.begin(), program.ranks.end(), [&](const program::RankProgram& rank) {
+        const std::vector<memory::PhaseReading> phases = memory::ReadPhases(rank, options);
+        return std::all_of(phases.begin(), phases.end(), [](const memory::PhaseReading& phase) {
+          return phase.gpu.has_value() && !phase.gpu->out_of_memory.has_value();
+        });
+      });
 }
 
 Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> reserved_ratio) {
@@ -155,7 +195,7 @@ Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> r
   inputs.live_peak = peak;
   inputs.reserved_ratio = reserved_ratio;
   QuickAnswer answer;
-  answer.gpu = NeededBytes(memory::MakeGpuRanges(inputs), fixed.outside);
+  answer.gpu = NeededBytes(memory::MakeGpuRanges(inputs), fixed.outside, true);
   answer.capacity = GpuCapacity(question.machine);
   answer.fit = Compare(answer.gpu, answer.capacity);
   return answer;

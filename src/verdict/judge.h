@@ -24,6 +24,11 @@ struct Case {
 // The answer without limits and remedies. Errors: those of plan::ResolvePlan.
 Expected<Answer> Judge(const Case& question);
 
+// The GPU place with the most bytes over all phases and ranks.
+const PlaceAnswer& HighestGpu(const Answer& answer);
+// Reserved over allocated there; unset when it was not read.
+std::optional<double> ReservedRatio(const PlaceAnswer& gpu);
+
 // What one GPU must hold at the worst phase, from the program's summary alone: no walk, no names.
 // The range is wider than Judge's, whose reserved bytes come from replaying the allocator.
 struct QuickAnswer {
@@ -34,9 +39,13 @@ struct QuickAnswer {
 // `reserved_ratio`: reserved over allocated of a related case that was replayed; unset: typical.
 Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> reserved_ratio = {});
 
+// Whether the caching allocator gets through all phases on this card, giving back what it must.
+bool RunsOnCard(const Case& question);
+
 // The largest micro-batch and length, and the fewest GPUs of this card, whose point estimate is
 // within the capacity.
-Limits FindLimits(const Case& question);
+// Searched on summaries, then lowered until the allocator gets through on this card.
+Limits FindLimits(const Case& question, const Answer& answer);
 
 // Single changes that make it fit, or come nearest; best first. Each was judged again.
 std::vector<Remedy> FindRemedies(const Case& question, const Answer& answer);

@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 
+#include "verdict/capacity.h"
 #include "verdict/judge.h"
 
 namespace trainfit::verdict {
@@ -12,66 +13,120 @@ constexpr std::int64_t kLargestSequence = std::int64_t{1} << 22;
 // Lengths are searched in steps of one flash-attention row block; shorter steps change nothing.
 constexpr std::int64_t kSequenceStep = 128;
 
-using Fits = std::function<bool(std::int64_t)>;
+// Looks on summaries, with the allocator's overhead that the case as asked was found to have.
+class Search {
+ public:
+  Search(const Case& question, std::optional<double> ratio) : question_(question), ratio_(ratio) {}
 
-bool FitsQuickly(const Case& question) {
-  const auto answer = JudgeQuickly(question);
-  return answer.has_value() && answer->gpu.point <= answer->capacity;
-}
+  using Change = void (*)(Case&, std::int64_t);
 
-// Largest value in [1, largest] for which `fits` holds. Live bytes grow with the value (a law of
-// the program), so doubling and bisection find it.
-std::optional<std::int64_t> LargestFitting(std::int64_t largest, const Fits& fits) {
-  if (!fits(1)) return std::nullopt;
-  std::int64_t good = 1;
-  std::int64_t bad = 2;
-  while (bad <= largest && fits(bad)) {
-    good = bad;
-    bad *= 2;
+  std::optional<std::int64_t> Largest(std::int64_t largest, Change change) const;
+  // Unset: the case contradicts itself.
+  std::optional<Bytes> Need(const Case& changed) const {
+    const auto answer = JudgeQuickly(changed, ratio_);
+    if (!answer.has_value()) return std::nullopt;
+    return answer->gpu.point;
   }
-  bad = std::min(bad, largest + 1);
-  while (bad - good > 1) {
-    const std::int64_t middle = good + (bad - good) / 2;
-    (fits(middle) ? good : bad) = middle;
+
+ private:
+  // Replayed on the card, and lowered by a sixteenth while the allocator fails.
+  std::optional<std::int64_t> Confirm(std::int64_t value, Change change) const;
+
+  const Case& question_;
+  std::optional<double> ratio_;
+};
+
+// Largest value in [1, largest] whose need is within the capacity. Live bytes grow with the value
+// (a law of the program) and nearly in proportion, so the guess is drawn on a straight line through
+// the ends of the bracket; every other step halves it, which bounds the number of steps.
+using NeedOf = std::function<std::optional<Bytes>(std::int64_t)>;
+std::optional<std::int64_t> LargestWithin(Bytes capacity, std::int64_t largest,
+                                          const NeedOf& need) {
+  const std::optional<Bytes> at_one = need(1);
+  if (!at_one.has_value() || *at_one > capacity) return std::nullopt;
+  struct End {
+    std::int64_t value;
+    double bytes;
+  };
+  constexpr double kImpossible = 1e300;
+  const auto bytes_at = [&](std::int64_t value) {
+    const std::optional<Bytes> bytes = need(value);
+    return bytes.has_value() ? static_cast<double>(bytes->value()) : kImpossible;
+  };
+  const auto room = static_cast<double>(capacity.value());
+  End good{1, static_cast<double>(at_one->value())};
+  End bad{largest + 1, 0};  // its need is not known until one was found
+  std::int64_t guess = 2;
+  for (bool halve = false; bad.value - good.value > 1; halve = !halve) {
+    guess = std::clamp(guess, good.value + 1, bad.value - 1);
+    const double bytes = bytes_at(guess);
+    const End before = good;
+    const bool fits = bytes <= room;
+    (fits ? good : bad) = {guess, bytes};
+    const End& other = !fits ? bad : bad.bytes > 0 ? bad : before;
+    const double slope = (other.bytes - good.bytes) / static_cast<double>(other.value - good.value);
+    const bool on_line = slope > 0 && other.bytes > 0 && (!halve || bad.bytes == 0);
+    guess = on_line ? good.value + static_cast<std::int64_t>(std::min((room - good.bytes) / slope,
+                                                                      static_cast<double>(largest)))
+                    : good.value + (bad.value - good.value) / 2;
+    // Right beside the last good value: most often the line ends there.
+    if (guess == good.value) guess = good.value + 1;
   }
-  return good;
+  return good.value;
 }
 
-std::optional<std::int64_t> LargestSequence(const Case& question) {
-  const auto steps = LargestFitting(kLargestSequence / kSequenceStep, [&](std::int64_t n) {
-    Case changed = question;
-    changed.recipe.sequence_length = n * kSequenceStep;
-    return FitsQuickly(changed);
-  });
-  if (!steps.has_value()) return std::nullopt;
-  return *steps * kSequenceStep;
-}
-
-// Fully sharded over 1, 2, 4, 8 GPUs of one node, then whole nodes of 8.
-std::optional<std::int64_t> FewestGpus(const Case& question) {
-  constexpr std::array<std::int64_t, 11> kCounts = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
-  constexpr std::int64_t kPerNode = 8;
-  for (const std::int64_t gpus : kCounts) {
-    Case changed = question;
-    changed.machine.nodes = std::max<std::int64_t>(1, gpus / kPerNode);
-    changed.machine.gpus_per_node = std::min(gpus, kPerNode);
-    changed.recipe.sharding = gpus > 1 ? spec::Sharding::kFsdp2 : spec::Sharding::kNone;
-    if (FitsQuickly(changed)) return gpus;
+std::optional<std::int64_t> Search::Confirm(std::int64_t value, Change change) const {
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries && value >= 1; ++i) {
+    Case changed = question_;
+    change(changed, value);
+    if (RunsOnCard(changed)) return value;
+    value = std::min(value - 1, value - value / 16);
   }
   return std::nullopt;
 }
 
+std::optional<std::int64_t> Search::Largest(std::int64_t largest, Change change) const {
+  const auto found =
+      LargestWithin(GpuCapacity(question_.machine), largest, [&](std::int64_t value) {
+        Case changed = question_;
+        change(changed, value);
+        return Need(changed);
+      });
+  if (!found.has_value()) return std::nullopt;
+  return Confirm(*found, change);
+}
+
+// Fully sharded over the GPUs of one node, then whole nodes of 8.
+std::optional<std::int64_t> FewestGpus(const Case& question, const Search& search) {
+  constexpr std::array<std::int64_t, 19> kCounts = {1,  2,  3,  4,  5,   6,   7,   8,   16,  24,
+                                                    32, 48, 64, 96, 128, 192, 256, 512, 1024};
+  constexpr std::int64_t kPerNode = 8;
+  const Bytes capacity = GpuCapacity(question.machine);
+  const auto fewest = std::partition_point(kCounts.begin(), kCounts.end(), [&](std::int64_t gpus) {
+    Case changed = question;
+    changed.machine.nodes = std::max<std::int64_t>(1, gpus / kPerNode);
+    changed.machine.gpus_per_node = std::min(gpus, kPerNode);
+    changed.recipe.sharding = gpus > 1 ? spec::Sharding::kFsdp2 : spec::Sharding::kNone;
+    const std::optional<Bytes> need = search.Need(changed);
+    return !need.has_value() || *need > capacity;
+  });
+  if (fewest == kCounts.end()) return std::nullopt;
+  return *fewest;
+}
+
 }  // namespace
 
-Limits FindLimits(const Case& question) {
+Limits FindLimits(const Case& question, const Answer& answer) {
+  const Search search(question, ReservedRatio(HighestGpu(answer)));
   Limits limits;
-  limits.max_micro_batch = LargestFitting(kLargestMicroBatch, [&](std::int64_t n) {
-    Case changed = question;
-    changed.recipe.micro_batch = n;
-    return FitsQuickly(changed);
-  });
-  limits.max_sequence_length = LargestSequence(question);
-  limits.min_gpus = FewestGpus(question);
+  limits.max_micro_batch = search.Largest(
+      kLargestMicroBatch, [](Case& changed, std::int64_t n) { changed.recipe.micro_batch = n; });
+  const auto steps = search.Largest(
+      kLargestSequence / kSequenceStep,
+      [](Case& changed, std::int64_t n) { changed.recipe.sequence_length = n * kSequenceStep; });
+  if (steps.has_value()) limits.max_sequence_length = *steps * kSequenceStep;
+  limits.min_gpus = FewestGpus(question, search);
   return limits;
 }
 

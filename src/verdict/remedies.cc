@@ -140,30 +140,12 @@ bool IsBetter(const Judged& a, const Judged& b) {
   return a.remedy.saves > b.remedy.saves;
 }
 
-// The place that decides: most bytes over all phases and ranks.
-const PlaceAnswer& HighestGpu(const Answer& answer) {
-  const PlaceAnswer* highest = &answer.phases.front().ranks.front().places.front();
-  for (const PhaseAnswer& phase : answer.phases) {
-    for (const RankAnswer& rank : phase.ranks) {
-      const PlaceAnswer& gpu = rank.places.front();
-      if (gpu.bytes.point > highest->bytes.point) highest = &gpu;
-    }
-  }
-  return *highest;
-}
-
-// Changes are read from summaries, with the allocator's overhead of the case as asked, so that
-// the bytes saved are those of the change and not of two ways to estimate.
-std::optional<double> ReservedRatio(const PlaceAnswer& gpu) {
-  if (!gpu.readings.has_value() || gpu.readings->allocated.point == Bytes()) return std::nullopt;
-  return static_cast<double>(gpu.readings->reserved.point.value()) /
-         static_cast<double>(gpu.readings->allocated.point.value());
-}
-
 }  // namespace
 
 std::vector<Remedy> FindRemedies(const Case& question, const Answer& answer) {
   const PlaceAnswer& asked = HighestGpu(answer);
+  // Changes are read from summaries, with the allocator's overhead of the case as asked, so that
+  // the bytes saved are those of the change and not of two ways to estimate.
   const std::optional<double> ratio = ReservedRatio(asked);
   std::vector<Judged> judged;
   for (const Rule rule : kRules) {

@@ -80,10 +80,11 @@ void AttachPrice(Holder& holder, const Candidate& candidate) {
   }
 }
 
-// The fewest GPUs of this card that surely hold the method.
+// The card with at least `gpus` of it, as many as the summary says are needed.
 std::optional<Holder> FewestOf(const SurveyQuestion& question, const MethodRow& row,
-                               const Candidate& candidate) {
+                               const Candidate& candidate, std::int64_t at_least) {
   for (const std::int64_t gpus : kGpuCounts) {
+    if (gpus < at_least) continue;
     const auto answer = JudgeQuickly(CaseOf(question, row, candidate.gpu, gpus));
     if (!answer.has_value()) return std::nullopt;  // the card cannot run it (no bf16)
     if (answer->fit != Fit::kFits) continue;
@@ -114,6 +115,37 @@ bool IsCheaper(const Holder& a, const Holder& b) {
   return IsSmaller(a, b);
 }
 
+// A way to hold the method with the candidate it came from.
+struct Option {
+  Holder holder;
+  const Candidate* candidate = nullptr;
+};
+using Before = bool (*)(const Holder&, const Holder&);
+
+// The first option by `before` that a full judgement confirms; one that it does not takes more
+// cards.
+std::optional<Holder> FirstConfirmed(const SurveyQuestion& question, const MethodRow& row,
+                                     std::vector<Option> options, Before before) {
+  constexpr int kTries = 40;
+  for (int i = 0; i < kTries && !options.empty(); ++i) {
+    const auto best = std::min_element(
+        options.begin(), options.end(),
+        [&](const Option& a, const Option& b) { return before(a.holder, b.holder); });
+    const auto answer = Judge(CaseOf(question, row, best->holder.gpu, best->holder.gpus));
+    if (answer.has_value() && answer->fit == Fit::kFits) {
+      best->holder.per_gpu = HighestGpu(*answer).bytes;
+      return best->holder;
+    }
+    const auto more = FewestOf(question, row, *best->candidate, best->holder.gpus + 1);
+    if (more.has_value()) {
+      best->holder = *more;
+    } else {
+      options.erase(best);
+    }
+  }
+  return std::nullopt;
+}
+
 Expected<SurveyRow> SurveyRowOf(const SurveyQuestion& question, const MethodRow& row) {
   // Memory is stated for one large card, so that it does not depend on what happens to fit.
   const auto largest =
@@ -125,26 +157,21 @@ Expected<SurveyRow> SurveyRowOf(const SurveyQuestion& question, const MethodRow&
   ASSIGN_OR_RETURN(Answer answer, Judge(CaseOf(question, row, largest->gpu, 1)));
   SurveyRow result;
   result.name = row.name;
-  for (const PhaseAnswer& phase : answer.phases) {
-    const PlaceAnswer& gpu = phase.ranks.front().places.front();
-    if (gpu.bytes.point > result.one_gpu.point) {
-      result.one_gpu = gpu.bytes;
-      result.parts = gpu.parts;
-    }
-  }
+  const PlaceAnswer& gpu = HighestGpu(answer);
+  result.one_gpu = gpu.bytes;
+  result.parts = gpu.parts;
   result.trainable = plan::TrainableParameterCount(answer.plan);
   result.plan = std::move(answer.plan);
+  std::vector<Option> options;
+  std::vector<Option> priced;
   for (const Candidate& candidate : question.candidates) {
-    const std::optional<Holder> holder = FewestOf(question, row, candidate);
+    const std::optional<Holder> holder = FewestOf(question, row, candidate, 1);
     if (!holder.has_value()) continue;
-    if (!result.smallest.has_value() || IsSmaller(*holder, *result.smallest)) {
-      result.smallest = holder;
-    }
-    const bool has_price = holder->price.has_value();
-    if (has_price && (!result.cheapest.has_value() || IsCheaper(*holder, *result.cheapest))) {
-      result.cheapest = holder;
-    }
+    options.push_back({*holder, &candidate});
+    if (holder->price.has_value()) priced.push_back({*holder, &candidate});
   }
+  result.smallest = FirstConfirmed(question, row, std::move(options), IsSmaller);
+  result.cheapest = FirstConfirmed(question, row, std::move(priced), IsCheaper);
   return result;
 }
 

@@ -69,27 +69,16 @@ program::AttentionShape ShapeOf(const Layer& layer, const spec::Attention& atten
   return shape;
 }
 
-// Which implementation really runs: soft-capped scores rule out SDPA and older flash kernels
-// (transformers models/gemma2/modeling_gemma2.py), and flash needs head_dim <= 256.
-AttentionImplementation Effective(const Layer& layer, const spec::Attention& attention) {
-  constexpr std::int64_t kMaxFlashHeadDim = 256;
-  const bool is_flash = layer.plan.attention == AttentionImplementation::kFlash2 ||
-                        layer.plan.attention == AttentionImplementation::kFlash3;
-  if (attention.logit_softcap && !is_flash) return AttentionImplementation::kEager;
-  if (attention.head_dim > kMaxFlashHeadDim) return AttentionImplementation::kEager;
-  return layer.plan.attention;
-}
-
 Tensor Attend(const Layer& layer, const spec::Attention& attention, Projections p) {
   program::Tape& tape = layer.tape;
   const program::AttentionShape shape = ShapeOf(layer, attention);
-  const AttentionImplementation how = Effective(layer, attention);
+  const AttentionImplementation how = layer.plan.attention;
   const std::int64_t width = attention.heads * attention.head_dim;
   const bool is_grouped = attention.kv_heads < attention.heads;
   const bool is_flash =
       how == AttentionImplementation::kFlash2 || how == AttentionImplementation::kFlash3;
   const bool keeps_groups = (is_flash && !FlashRepeatsKeys(layer.plan)) ||
-                            (how == AttentionImplementation::kSdpa && layer.plan.padding_free &&
+                            (how == AttentionImplementation::kSdpa && !NeedsMask(layer.plan) &&
                              layer.plan.facts.Is(plan::Fact::kSdpaGroupedQuery));
   // repeat_kv: expand + reshape, a copy of the queries' width.
   Tensor key = p.key;

@@ -51,6 +51,20 @@ void BatchSlots(Tape& tape, const plan::Plan& plan, bool allocate) {
   }
 }
 
+// [batch, 1, length, length]: booleans for SDPA, the compute dtype for eager attention.
+void MaskSlot(Tape& tape, const plan::Plan& plan, bool allocate) {
+  if (!NeedsMask(plan)) return;
+  const Dtype dtype =
+      plan.attention == spec::AttentionImplementation::kEager ? plan.compute_dtype : Dtype::kBool;
+  const Bytes bytes(plan.TokensPerMicroBatch() * plan.sequence_length * spec::ElementBytes(dtype));
+  const Slot where{program::kSharedFrame, kAttentionMask};
+  if (allocate) {
+    tape.AllocSlot(where, bytes, Role::kActivations, "attention mask");
+  } else {
+    tape.FreeSlot(where, bytes, Role::kActivations, "attention mask");
+  }
+}
+
 void RotarySlot(Tape& tape, const plan::Plan& plan, const Frame& before, bool allocate) {
   const Bytes bytes = RotaryBytes(plan, before);
   if (bytes.value() == 0) return;
@@ -86,10 +100,11 @@ Tensor Embed(const Layer& layer, bool head_was_first) {
 
 // Logits as the framework makes them, and the loss on them. Returns the loss; what the model's
 // output still refers to dies at the end of this function, as in Trainer.compute_loss.
-Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight) {
+Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight,
+                 const Tensor& bias) {
   Tape& tape = layer.tape;
   const plan::Plan& plan = layer.plan;
-  Tensor logits = program::Linear(tape, hidden, weight, {}, "logits", Role::kLogits);
+  Tensor logits = program::Linear(tape, hidden, weight, bias, "logits", Role::kLogits);
   // The kernel takes the place of nn.CrossEntropyLoss; what the model does to the logits before it
   // stays (fms_acceleration_foak FastForCausalLMLoss, liger_kernel LigerCrossEntropyLoss).
   const auto entropy = [&](const Tensor& x) {
@@ -125,19 +140,21 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight)
   return loss;
 }
 
-Tensor Loss(const Layer& layer, const Tensor& hidden, const Tensor& weight) {
+Tensor Loss(const Layer& layer, const Tensor& hidden, const Tensor& weight, const Tensor& bias) {
   Tape& tape = layer.tape;
   switch (layer.plan.loss) {
     case spec::LossKernel::kFusedLinear:
-      return program::FusedLinearCrossEntropy(tape, hidden, weight, "fused linear cross entropy");
+      return program::FusedLinearCrossEntropy(
+          tape, hidden, weight, bias, layer.plan.facts.Is(plan::Fact::kLigerSeparateProducts),
+          "fused linear cross entropy");
     case spec::LossKernel::kChunked: {
       // hidden_states[:, :-1][mask]: a gathered copy; its gradient is scattered into zeros.
       const Tensor scored = program::CopyColumns(tape, hidden, hidden.cols(), "scored positions");
-      return program::ChunkedLogProb(tape, scored, weight, kTrlTileTokens, kTrlTileVocab,
+      return program::ChunkedLogProb(tape, scored, weight, bias, kTrlTileTokens, kTrlTileVocab,
                                      "chunked log-probabilities");
     }
     default:
-      return PlainLoss(layer, hidden, weight);
+      return PlainLoss(layer, hidden, weight, bias);
   }
 }
 
@@ -166,6 +183,7 @@ EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store
   Tape tape;
   const Layer layer{tape, plan, frame, plan.model->Text()};
   BatchSlots(tape, plan, true);
+  MaskSlot(tape, plan, true);
   RotarySlot(tape, plan, frame, true);
   tape.set_autocast(AutocastDtype(plan));
   Tensor x = Embed(layer, head_was_first);
@@ -183,6 +201,7 @@ EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store
     if (trains) tape.Backward(root, std::move(gradient), {});
   }
   RotarySlot(tape, plan, frame, false);
+  MaskSlot(tape, plan, false);
   BatchSlots(tape, plan, false);
   tape.Cut();
   const auto leaves = tape.Finish(store);
@@ -208,7 +227,9 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
     const std::int32_t head = frame.Find(Part::kHead);
     const program::Leaf leaf =
         head >= 0 ? frame.WeightLeaf(head) : before.WeightLeaf(before.Find(Part::kTokenEmbedding));
-    loss = Loss(layer, hidden, tape.Parameter(leaf));
+    const std::int32_t head_bias = frame.Find(Part::kHead, true);
+    const Tensor bias = head_bias >= 0 ? tape.Parameter(frame.WeightLeaf(head_bias)) : Tensor();
+    loss = Loss(layer, hidden, tape.Parameter(leaf), bias);
   }
   tape.Cut();
   tape.DropCastCache();

@@ -29,6 +29,17 @@ Slot Frame::StateSlot(std::int32_t number, std::int32_t state) const {
   return {frame_, program::kStateSlots + (base_ + number) * program::kStatesPerTensor + state};
 }
 
+bool NeedsMask(const plan::Plan& plan) {
+  const bool is_flash = plan.attention == spec::AttentionImplementation::kFlash2 ||
+                        plan.attention == spec::AttentionImplementation::kFlash3;
+  if (is_flash) return false;
+  if (plan.attention == spec::AttentionImplementation::kEager || !plan.padding_free) return true;
+  for (const spec::LayerKind& kind : plan.model->Text().kinds) {
+    if (kind.attention.window > 0 && plan.sequence_length > kind.attention.window) return true;
+  }
+  return false;
+}
+
 spec::Dtype Frame::ComputeDtype(spec::Dtype stored) const {
   // accelerate/utils/dataclasses.py: param_dtype = reduce_dtype = output_dtype of the precision.
   const bool casts = plan_->parallel.sharding == spec::Sharding::kFsdp2 && plan_->autocast;

@@ -19,9 +19,7 @@ enum SharedSlot : std::int32_t {
   kInputIds = program::kFirstSharedSlot,
   kLabels,
   kRotaryTable,
-  kAutocastHeadCast,
-  kLoss,
-  kQuantizationMap,
+  kAttentionMask,
 };
 
 // One frame's tensors under a plan: a layer, or the ends of a stack.
@@ -68,6 +66,10 @@ class Frame {
   std::int32_t base_;
   bool has_gradients_;
 };
+
+// Whether a mask tensor exists: padding, eager attention, or (outside flash) a window that is
+// shorter than the sequence (transformers/masking_utils.py, _ignore_causal_mask_sdpa).
+bool NeedsMask(const plan::Plan& plan);
 
 // While a frame is recorded.
 struct Layer {

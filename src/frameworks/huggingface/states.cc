@@ -15,7 +15,8 @@ using program::Tape;
 using spec::Dtype;
 using spec::Optimizer;
 
-// bitsandbytes/optim/optimizer.py: min_8bit_size, blocks of 256; paged when n >= 1e5.
+// bitsandbytes/optim/optimizer.py: min_8bit_size, blocks of 256. Paged states are counted where
+// they are while there is room for them: on the GPU.
 constexpr std::int64_t kMin8bitSize = 4096;
 constexpr std::int64_t kOptimizerBlock = 256;
 
@@ -58,8 +59,12 @@ StateBytes AdafactorStates(const Trained& t) {
 StateBytes StatesOf(const Trained& t, const plan::Plan& plan) {
   StateBytes states;
   switch (plan.optimizer) {
-    case Optimizer::kAdamW:
     case Optimizer::kPagedAdamW:
+      // bitsandbytes/optim/optimizer.py init_state: 32-bit states whatever the parameter's type.
+      states.Add(SizeOf(t.elements, Dtype::kFp32));
+      states.Add(SizeOf(t.elements, Dtype::kFp32));
+      return states;
+    case Optimizer::kAdamW:
       states.Add(SizeOf(t.elements, t.dtype));  // zeros_like the parameter
       states.Add(SizeOf(t.elements, t.dtype));
       // The step counter lies on the GPU for the fused kernel alone (torch/optim/adam.py).
@@ -70,7 +75,9 @@ StateBytes StatesOf(const Trained& t, const plan::Plan& plan) {
       return EightBitStates(t, plan);
     case Optimizer::kAdafactor:
       return AdafactorStates(t);
-    case Optimizer::kLion:
+    case Optimizer::kLion:  // transformers' "lion_32bit" is that of bitsandbytes
+      states.Add(SizeOf(t.elements, Dtype::kFp32));
+      return states;
     case Optimizer::kSgdMomentum:
       states.Add(SizeOf(t.elements, t.dtype));
       return states;
@@ -216,11 +223,18 @@ const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
     const Bytes bytes = SizeOf(t.elements, t.dtype);
     program::Tensor first;
     program::Tensor second;
+    program::Tensor gradient;
+    program::Tensor weight;
     const bool is_loop =
         plan.optimizer == Optimizer::kAdamW && plan.optimizer_loop == spec::OptimizerLoop::kForLoop;
     if (is_loop) first = tape.NewBytes(bytes, Role::kTemporary, "AdamW denominator");
     if (plan.optimizer == Optimizer::kAdafactor) {
-      // transformers/optimization.py Adafactor.step: update = grad² + eps, then rebuilt, in fp32.
+      // transformers/optimization.py Adafactor.step: update = grad² + eps, then rebuilt, in fp32,
+      // beside fp32 copies of a 16-bit gradient and weight.
+      if (t.dtype != Dtype::kFp32) {
+        gradient = tape.NewBytes(2 * bytes, Role::kTemporary, "Adafactor gradient");
+        weight = tape.NewBytes(2 * bytes, Role::kTemporary, "Adafactor weight");
+      }
       first = tape.NewBytes(SizeOf(t.elements, Dtype::kFp32), Role::kTemporary, "Adafactor update");
       second =
           tape.NewBytes(SizeOf(t.elements, Dtype::kFp32), Role::kTemporary, "Adafactor update");

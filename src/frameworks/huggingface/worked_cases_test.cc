@@ -1,4 +1,4 @@
-// Worked cases of the training-memory notes (§7), as outcomes of the recorded programs.
+// Worked cases, as outcomes of the recorded programs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -157,7 +157,7 @@ struct LossRow {
   double backward;
 };
 
-// Table of §2.8: bytes per logit at the peak, with a head so wide that nothing else counts.
+// Bytes per logit at the peak, with a head so wide that nothing else counts.
 TEST(LossTable, BytesPerLogit) {
   const LossRow rows[] = {
       {"<= 4.45, batch 2", "transformers==4.44.2", 2, 12, 12},

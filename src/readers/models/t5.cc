@@ -145,7 +145,7 @@ void BuildT5(ReadContext& context) {
   const std::int64_t layers = config.Size({"num_layers"}, 6, kMaxLayers);
   const std::int64_t decoder_layers = config.SizeOr({"num_decoder_layers"}, layers);
   if (decoder_layers > kMaxLayers) {
-    config.Reject({"num_decoder_layers"}, "absurd-size", "more than 4096 decoder layers");
+    config.Reject({"num_decoder_layers"}, "absurd-size", "more than 1024 decoder layers");
     return;
   }
   context.spec.vocab = vocab;
