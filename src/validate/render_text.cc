@@ -22,7 +22,7 @@ std::string Padded(std::string_view text, int width) {
 
 std::string GroupLine(const Group& group) {
   std::string line =
-      fmt::format("{} {:5} {:7}", Padded(group.name, kNameWidth), group.rows, group.refused);
+      fmt::format("{} {:5} {:7}", Padded(Printable(group.name), kNameWidth), group.rows, group.refused);
   if (group.errors.count == 0) return line + "\n";
   const Errors& e = group.errors;
   return line + fmt::format(" {:5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5.0f} {:>5}\n", e.count,
@@ -64,7 +64,7 @@ std::string WorstText(const Row& row) {
   const Comparison& main = *row.main;
   std::string text =
       fmt::format("\n{}\n  {} measured {:.2f} GiB, predicted {:.2f} ({:.2f}-{:.2f}): {:+.1f} %\n",
-                  CutToWidth(row.record.run.id, kIdWidth), main.meaning, InGiB(main.measured),
+                  CutToWidth(Printable(row.record.run.id), kIdWidth), main.meaning, InGiB(main.measured),
                   InGiB(main.predicted.point), InGiB(main.predicted.low),
                   InGiB(main.predicted.high), 100 * main.Error());
   for (const Comparison& other : row.others) {
