@@ -21,8 +21,8 @@ std::string Padded(std::string_view text, int width) {
 }
 
 std::string GroupLine(const Group& group) {
-  std::string line =
-      fmt::format("{} {:5} {:7}", Padded(Printable(group.name), kNameWidth), group.rows, group.refused);
+  std::string line = fmt::format("{} {:5} {:7}", Padded(Printable(group.name), kNameWidth),
+                                 group.rows, group.refused);
   if (group.errors.count == 0) return line + "\n";
   const Errors& e = group.errors;
   return line + fmt::format(" {:5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5.0f} {:>5}\n", e.count,
@@ -64,8 +64,8 @@ std::string WorstText(const Row& row) {
   const Comparison& main = *row.main;
   std::string text =
       fmt::format("\n{}\n  {} measured {:.2f} GiB, predicted {:.2f} ({:.2f}-{:.2f}): {:+.1f} %\n",
-                  CutToWidth(Printable(row.record.run.id), kIdWidth), main.meaning, InGiB(main.measured),
-                  InGiB(main.predicted.point), InGiB(main.predicted.low),
+                  CutToWidth(Printable(row.record.run.id), kIdWidth), main.meaning,
+                  InGiB(main.measured), InGiB(main.predicted.point), InGiB(main.predicted.low),
                   InGiB(main.predicted.high), 100 * main.Error());
   for (const Comparison& other : row.others) {
     text += fmt::format("  {} measured {:.2f} GiB, predicted {:.2f}: {:+.1f} %\n", other.meaning,
