@@ -50,6 +50,7 @@ Expected<plan::FactTable> FindFacts(std::string_view framework, std::string_view
                      [&](const plan::Package& candidate) { return candidate.name == name; });
     if (package == stack.packages.end()) {
       std::vector<std::string> known;
+      known.reserve(stack.packages.size());
       for (const plan::Package& candidate : stack.packages) known.push_back(candidate.name);
       return Fail(Unknown("package", name, known));
     }

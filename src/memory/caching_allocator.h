@@ -84,7 +84,7 @@ class CachingAllocator {
  private:
   static constexpr std::int32_t kNone = -1;
   static constexpr std::uint8_t kNoPool = 255;
-  static constexpr int kStreams = 4;
+  static constexpr std::size_t kStreams = 4;
 
   struct Block {
     std::int64_t address = 0;

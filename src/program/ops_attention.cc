@@ -97,7 +97,7 @@ void EagerAttentionBackward(BackwardContext& c) {
   d_probabilities.reset();
   Tensor d_input = fresh(Dtype::kFp32);
   d_softmax.reset();
-  Tensor d_scores = dtype == Dtype::kFp32 ? std::move(d_input) : fresh(dtype);
+  Tensor d_scores = dtype == Dtype::kFp32 ? d_input : fresh(dtype);
   d_input.reset();
   Tensor d_scaled = fresh(dtype);  // the scaling's backward
   d_scores.reset();

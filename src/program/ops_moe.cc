@@ -3,8 +3,6 @@
 namespace trainfit::program {
 namespace {
 
-using spec::Dtype;
-
 void GroupedGemm(Tape& tape, const char* label, std::int64_t rows, std::int64_t out,
                  std::int64_t in, Bytes weights) {
   tape.Run(

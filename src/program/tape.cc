@@ -156,6 +156,8 @@ void Tape::MoveStorage(Storage& storage, Slot slot, Role role) {
   storage.role = role;
 }
 
+// Taken by value: the caller gives its reference away.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void Tape::Handover(Tensor tensor, Slot slot, Role role) {
   Storage& storage = storages_[ValueStorage(tensor.value())];
   CHECK(!storage.borrowed) << "a borrowed tensor cannot be handed over";

@@ -160,6 +160,7 @@ std::vector<Remedy> FindRemedies(const Case& question, const Answer& answer) {
   }
   std::stable_sort(judged.begin(), judged.end(), IsBetter);
   std::vector<Remedy> remedies;
+  remedies.reserve(judged.size());
   for (Judged& j : judged) remedies.push_back(std::move(j.remedy));
   return remedies;
 }

@@ -69,6 +69,8 @@ program::AttentionShape ShapeOf(const Layer& layer, const spec::Attention& atten
   return shape;
 }
 
+// Taken by value: the projections die before the output projection runs.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Tensor Attend(const Layer& layer, const spec::Attention& attention, Projections p) {
   program::Tape& tape = layer.tape;
   const program::AttentionShape shape = ShapeOf(layer, attention);

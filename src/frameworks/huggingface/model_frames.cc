@@ -49,6 +49,7 @@ void ModelFrames::AppendLayers(Children& children, bool reversed, const Make& ma
 
 const Segment* ModelFrames::EveryFrame(const Record& record) const {
   std::vector<const Segment*> by_kind;
+  by_kind.reserve(layers_.size());
   for (const Frame& layer : layers_) by_kind.push_back(record(layer));
   Children children = {{record(before_), 0}};
   AppendLayers(children, false,

@@ -16,7 +16,7 @@ Tensor RmsNormEager(program::Tape& tape, const Tensor& x, const Tensor& weight, 
     const Tensor root = program::Rsqrt(tape, program::Scale(tape, variance, label), label);
     hidden = program::Multiply(tape, hidden, root, label);
   }
-  const Tensor normalized = program::Cast(tape, hidden, x.dtype(), label);
+  Tensor normalized = program::Cast(tape, hidden, x.dtype(), label);
   if (!weight.defined()) return normalized;
   return program::Multiply(tape, normalized, weight, label);
 }

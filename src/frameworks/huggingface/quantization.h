@@ -16,8 +16,8 @@ struct QuantizedSize {
 
 inline constexpr std::int64_t kFourBitBlock = 64;
 inline constexpr std::int64_t kNestedBlock = 256;
-inline constexpr Bytes kCodeTable{16 * 4};  // fp32 values of nf4 or fp4
-inline constexpr Bytes kNestedCode{256 * 4};
+inline constexpr Bytes kCodeTable{std::int64_t{16} * 4};  // fp32 values of nf4 or fp4
+inline constexpr Bytes kNestedCode{std::int64_t{256} * 4};
 inline constexpr Bytes kOffset{4};
 
 constexpr QuantizedSize FourBitSize(std::int64_t elements, bool double_quantization) {

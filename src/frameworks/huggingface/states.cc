@@ -8,7 +8,6 @@
 namespace trainfit::frameworks::huggingface {
 namespace {
 
-using program::Place;
 using program::Role;
 using program::Slot;
 using program::Tape;
