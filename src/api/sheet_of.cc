@@ -21,7 +21,6 @@ using catalog::Kind;
 using config::Node;
 using config::NodeKind;
 using report::Sheet;
-using report::SheetFact;
 using report::SheetSection;
 
 struct Unit {
