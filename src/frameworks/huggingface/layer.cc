@@ -56,7 +56,7 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   leaf.dtype = ComputeDtype(held(i).dtype);
   leaf.trainable = held(i).trainable;
   leaf.has_gradient = has_gradients_ && leaf.trainable;
-  leaf.label = Name(spec.part).data();
+  leaf.label = Label(Name(spec.part));
   return leaf;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "plan/plan.h"
@@ -70,6 +71,10 @@ class Frame {
 // Whether a mask tensor exists: padding, eager attention, or (outside flash) a window that is
 // shorter than the sequence (transformers/masking_utils.py, _ignore_causal_mask_sdpa).
 bool NeedsMask(const plan::Plan& plan);
+
+// Tensor labels are static text: names of parts and activations are literals, so they end in a
+// zero. NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage)
+inline const char* Label(std::string_view literal) { return literal.data(); }
 
 // While a frame is recorded.
 struct Layer {

@@ -12,7 +12,7 @@ using spec::Dtype;
 Tensor BaseLinear(const Layer& layer, const Tensor& x, std::int32_t i, std::int32_t bias,
                   program::Role output_role) {
   const spec::TensorSpec& spec = layer.frame.tensor(i);
-  const char* label = Name(spec.part).data();
+  const char* label = Label(Name(spec.part));
   if (layer.frame.held(i).quantized_4bit) {
     const QuantizedSize size =
         FourBitSize(spec.shape[0] * spec.shape[1], layer.plan.double_quantization);

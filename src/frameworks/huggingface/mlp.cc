@@ -33,7 +33,7 @@ Tensor ApplyActivation(const Layer& layer, spec::Activation activation, const Te
       return program::Power(layer.tape, program::Activate(layer.tape, x, "relu"), "square");
     }
     default:
-      return program::Activate(layer.tape, x, Name(activation).data());
+      return program::Activate(layer.tape, x, Label(Name(activation)));
   }
 }
 

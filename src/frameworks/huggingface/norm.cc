@@ -42,7 +42,7 @@ Tensor ApplyNorm(const Layer& layer, const Tensor& x, spec::Part part, spec::Nor
   if (kind == spec::NormKind::kNone) return x;
   const std::int32_t i = layer.frame.Find(part);
   const std::int32_t b = layer.frame.Find(part, true);
-  const char* label = Name(part).data();
+  const char* label = Label(Name(part));
   const Tensor weight = i >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(i)) : Tensor();
   if (kind == spec::NormKind::kLayerNorm) {
     const Tensor bias = b >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(b)) : Tensor();

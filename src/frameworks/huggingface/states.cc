@@ -99,7 +99,7 @@ void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::P
   size.packed = Bytes(ShardRows(plan, size.packed.value()));
   const program::Tensor full =
       tape.NewBytes(SizeOf(elements, plan.compute_dtype), Role::kTemporary, "weight to quantize");
-  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Name(tensor.part).data());
+  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Label(Name(tensor.part)));
   std::int32_t state = 0;
   for (const Bytes bytes : {size.absmax, kCodeTable, size.nested_absmax}) {
     if (bytes.value() == 0) continue;
@@ -158,7 +158,7 @@ const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
                             "parameter to shard");
     }
     tape.AllocSlot(frame.WeightSlot(i), SizeOf(shard, frame.held(i).dtype), Role::kWeights,
-                   Name(frame.tensor(i).part).data());
+                   Label(Name(frame.tensor(i).part)));
   }
   return Finish(tape, store);
 }

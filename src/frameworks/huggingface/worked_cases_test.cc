@@ -181,8 +181,8 @@ TEST(LossTable, BytesPerLogit) {
     const double backward =
         left + static_cast<double>(head.backward->summary(Place::kGpu).peak.value());
     // Shifted copies lack one row of 512.
-    EXPECT_NEAR(forward / logits, row.forward, 0.03) << row.name;
-    EXPECT_NEAR(backward / logits, row.backward, 0.03) << row.name;
+    EXPECT_NEAR(forward / logits, row.forward, 0.01) << row.name;
+    EXPECT_NEAR(backward / logits, row.backward, 0.01) << row.name;
   }
 }
 
