@@ -4,11 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <string_view>
+
+#include "base/numeral.h"
 
 namespace trainfit::cli {
 namespace {
@@ -24,17 +25,10 @@ std::string_view Variable(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
-std::optional<std::int64_t> WholeNumber(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 int ReadWidth(bool is_terminal) {
   std::int64_t width = kUsual;
   winsize size{};
-  if (const auto columns = WholeNumber(Variable("COLUMNS")); columns && *columns > 0) {
+  if (const auto columns = ParseInteger(Variable("COLUMNS")); columns && *columns > 0) {
     width = *columns;
   } else if (is_terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     width = size.ws_col;
@@ -90,7 +84,7 @@ std::string ReadCatalogFile() {
 api::Date ReadToday() {
   constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
   std::int64_t seconds = std::time(nullptr);
-  if (const auto epoch = WholeNumber(Variable("SOURCE_DATE_EPOCH")); epoch) seconds = *epoch;
+  if (const auto epoch = ParseInteger(Variable("SOURCE_DATE_EPOCH")); epoch) seconds = *epoch;
   return api::DateOfDay(std::clamp<std::int64_t>(seconds, 0, kLastSecond) / kSecondsOfDay);
 }
 

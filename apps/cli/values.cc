@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
+#include "base/numeral.h"
 
 namespace trainfit::cli {
 namespace {
@@ -48,28 +47,24 @@ std::optional<Diagnostic> ReadCount(std::string_view text, Bounds bounds, bool a
         "not-a-number", Quoted(text, 40) + " is not a whole number",
         allow_k ? "digits, or digits and k for times 1024: 4096, 4k" : "digits alone, like 8");
   }
-  std::int64_t number = 0;
-  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  const bool is_too_long = result.ec != std::errc();
-  if (is_too_long || number < bounds.min || number > bounds.max / (has_k ? kKilo : 1)) {
+  const std::optional<std::int64_t> number = ParseInteger(digits);
+  if (!number || *number < bounds.min || *number > bounds.max / (has_k ? kKilo : 1)) {
     return OutOfBounds(text, Commas(bounds.min), Commas(bounds.max));
   }
-  *value = number * (has_k ? kKilo : 1);
+  *value = *number * (has_k ? kKilo : 1);
   return std::nullopt;
 }
 
 std::optional<Diagnostic> ReadFraction(std::string_view text, double min, double max,
                                        double* value) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_all = error == std::errc() && end == text.data() + text.size();
-  if (text.empty() || !is_all || !std::isfinite(number)) {
+  const std::optional<double> number = ParseDecimal(text);
+  if (!number) {
     return Error("not-a-number", Quoted(text, 40) + " is not a number", "a decimal, like 0.05");
   }
-  if (number < min || number >= max) {
+  if (*number < min || *number >= max) {
     return OutOfBounds(text, fmt::format("{}", min), fmt::format("below {}", max));
   }
-  *value = number;
+  *value = *number;
   return std::nullopt;
 }
 

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "base/nearest_word.h"
+#include "base/numeral.h"
 #include "base/text.h"
 
 namespace trainfit::api {
@@ -70,14 +69,6 @@ std::optional<double> NumberOf(const ListValue& value) {
   return std::nullopt;
 }
 
-std::optional<double> ParseNumber(std::string_view text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto result = std::from_chars(text.data(), end, number);
-  const bool is_all = result.ec == std::errc() && result.ptr == end;
-  return is_all && std::isfinite(number) ? std::optional(number) : std::nullopt;
-}
-
 constexpr std::array<std::string_view, 6> kOperators = {"<=", ">=", "!=", "<", ">", "="};
 
 struct Comparison {
@@ -108,7 +99,7 @@ bool Holds(double left, std::string_view op, double right) {
 bool Matches(const ListColumn& column, const ListValue& value, const Comparison& wanted) {
   if (std::holds_alternative<std::monostate>(value)) return false;
   if (const std::optional<double> number = NumberOf(value)) {
-    return Holds(*number, wanted.op, *ParseNumber(wanted.value));
+    return Holds(*number, wanted.op, *ParseDecimal(wanted.value));
   }
   const bool is_same = Bare(report::ListText(column, value)) == Bare(wanted.value);
   return is_same == (wanted.op == "=");
@@ -122,7 +113,7 @@ std::optional<Diagnostic> CheckComparison(const Listing& listing, std::size_t co
   for (const ListRow& row : listing.rows) {
     is_number = is_number || NumberOf(row.values[column]).has_value();
   }
-  if (is_number && !ParseNumber(wanted.value)) {
+  if (is_number && !ParseDecimal(wanted.value)) {
     return Error("not-a-number", fmt::format("{} is compared with a number, not with {}", key,
                                              Quoted(wanted.value)));
   }

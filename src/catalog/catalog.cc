@@ -224,6 +224,7 @@ std::vector<std::string> Catalog::Meant(Kind kind, std::string_view name) const 
     if (Expected<Lookup> sized = FindSizedGpu(name)) found = *std::move(sized);
   }
   std::vector<std::string> ids;
+  ids.reserve(found.refs.size());
   for (const Ref& ref : found.refs) ids.push_back(Id(kind, ref));
   return ids;
 }

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/numeral.h"
 #include "base/text.h"
 
 namespace trainfit::catalog {
@@ -62,13 +62,9 @@ Diagnostic BadCount(std::string_view text, std::string_view digits, std::int64_t
 }
 
 Expected<std::int64_t> ReadCount(std::string_view text, std::string_view digits) {
-  std::int64_t count = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
-  if (error != std::errc() || end != digits.data() + digits.size() || count < 1 ||
-      count > kMostGpus) {
-    return Fail(BadCount(text, digits, kMostGpus));
-  }
-  return count;
+  const std::optional<std::int64_t> count = ParseInteger(digits);
+  if (!count || *count < 1 || *count > kMostGpus) return Fail(BadCount(text, digits, kMostGpus));
+  return *count;
 }
 
 // Splits counts off the front, and "NAME:8" off the end. The catalogue says where a name begins

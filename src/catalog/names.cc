@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "base/numeral.h"
 
 namespace trainfit::catalog {
 namespace {
@@ -75,8 +76,7 @@ std::vector<SizedName> TakeSize(std::string_view name) {
   if (words.size() < 2) return found;
   for (std::size_t i = words.size(); i-- > 0;) {
     if (!IsNumber(words[i]) || words[i].size() > 4) continue;
-    std::int64_t gb = 0;
-    std::from_chars(words[i].data(), words[i].data() + words[i].size(), gb);
+    const std::int64_t gb = ParseInteger(words[i]).value_or(0);
     if (gb > 0 && gb <= kLargestGb) found.push_back({Join(words, i), gb});
   }
   return found;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/numeral.h"
 #include "base/text.h"
 #include "catalog/csv.h"
 
@@ -115,10 +115,8 @@ class Importer {
               Diagnostics* errors) const {
     const std::string_view text = Text(row, column);
     if (text.empty()) return true;
-    double number = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, number);
-    if (parsed.ec == std::errc() && parsed.ptr == end && std::isfinite(number) && number >= 0) {
+    const std::optional<double> number = ParseDecimal(text);
+    if (number && *number >= 0) {
       *value = number;
       return true;
     }

@@ -2,19 +2,19 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
+
+#include "base/numeral.h"
 
 namespace trainfit::report {
 namespace {
 
 // All of `text` as a number of digits alone, or nullopt.
 std::optional<int> Number(std::string_view text) {
-  int value = 0;
-  if (text.starts_with('-')) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
+  constexpr std::int64_t kMost = 9999;
+  const std::optional<std::int64_t> value = ParseInteger(text);
+  if (!value || *value < 0 || *value > kMost) return std::nullopt;
+  return static_cast<int>(*value);
 }
 
 std::chrono::year_month_day Calendar(Date date) {

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string>
 
 #include "base/json_writer.h"
+#include "base/numeral.h"
 #include "validate/rules.h"
 
 namespace trainfit::validate {
@@ -30,14 +30,6 @@ std::string NumberText(double value) {
   return text;
 }
 
-std::optional<double> NumberOf(const std::string& text) {
-  double number = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  const bool is_all = parsed.ec == std::errc() && parsed.ptr == end;
-  return is_all ? std::optional(number) : std::nullopt;
-}
-
 std::string ValueText(const RuleValue& value) {
   if (const auto* number = std::get_if<double>(&value)) return NumberText(*number);
   std::string text = std::get<std::string>(value);
@@ -46,13 +38,13 @@ std::string ValueText(const RuleValue& value) {
 }
 
 std::string StatedText(const Rule& rule) {
-  const std::optional<double> number = NumberOf(rule.stated);
+  const std::optional<double> number = ParseDecimal(rule.stated);
   return ValueText(number ? RuleValue(*number) : RuleValue(rule.stated));
 }
 
 std::string DifferenceText(const Rule& rule, const RuleValue& value) {
   const auto* exact = std::get_if<double>(&value);
-  const std::optional<double> stated = NumberOf(rule.stated);
+  const std::optional<double> stated = ParseDecimal(rule.stated);
   if (exact == nullptr) return std::get<std::string>(value) == rule.stated ? "none" : "differs";
   if (!stated) return "differs";
   if (*stated == 0) return *exact == 0 ? "none" : NumberText(*exact);
