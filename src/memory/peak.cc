@@ -237,7 +237,10 @@ void Reader::Free(const Event& event) {
 // An operation's outputs are allocated right before it runs: what was allocated since the last
 // kernel belongs to this one.
 void Reader::Run(const Event& event, const Segment& leaf) {
-  last_operation_ = leaf.operations()[static_cast<std::size_t>(event.slot.index)].label;
+  const program::Operation& operation =
+      leaf.operations()[static_cast<std::size_t>(event.slot.index)];
+  if (operation.kernel == program::KernelClass::kWait) return;
+  last_operation_ = operation.label;
   if (unnamed_.empty()) return;
   for (std::string_view* operation : unnamed_) *operation = last_operation_;
   for (std::int32_t* frame : unplaced_) *frame = event.slot.frame;

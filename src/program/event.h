@@ -35,6 +35,7 @@ std::string_view Name(Place place);
 
 // Streams whose memory the caching allocator keeps apart.
 enum class Stream : std::uint8_t { kCompute, kAllGather, kReduceScatter, kCopy };
+inline constexpr int kStreamCount = 4;
 
 // A tensor's address in a program: a frame (one layer of one model, the embedding, the head) and a
 // number inside it. Frames in events are relative to where the segment is placed, so that one
@@ -85,6 +86,31 @@ enum class KernelClass : std::uint8_t {
   kEmbedding,
   kCollective,
   kCopy,
+  kWait,  // no kernel: `stream` goes on when what was issued to `awaited` before is done
+};
+
+// What ranks exchange, in the words of NCCL.
+enum class Collective : std::uint8_t {
+  kNone,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kSendReceive,
+};
+
+// The ranks that exchange it: those that differ in this axis alone. Their number and their places
+// in the cluster follow from plan::Parallel.
+enum class Group : std::uint8_t {
+  kNone,
+  kData,  // replicas, or shards of FSDP and ZeRO
+  kTensor,
+  kPipeline,
+  kContext,
+  kExpert,
+  kExpertData,  // replicas of one expert's weights
+  kWorld,
 };
 
 // One kernel (or one fused group) with the work it does.
@@ -93,9 +119,14 @@ struct Operation {
   Stream stream = Stream::kCompute;
   const char* label = "";
   Flops flops;  // 2 per multiply-add
-  Bytes moved;  // read + written in device memory, or sent over the link
-  std::array<std::int64_t, 3> shape = {0, 0,
-                                       0};  // GEMM: M, N, K; attention: tokens, heads, head_dim
+  // Read and written in device memory. Of a collective: the whole buffer, as nccl-tests counts it
+  // (all-gather: the output; reduce-scatter: the input; all-to-all: what one rank sends).
+  Bytes moved;
+  // GEMM: M, N, K; attention: tokens, heads, head_dim.
+  std::array<std::int64_t, 3> shape = {0, 0, 0};
+  Collective collective = Collective::kNone;
+  Group group = Group::kNone;
+  Stream awaited = Stream::kCompute;  // kWait alone
 };
 
 }  // namespace trainfit::program

@@ -314,14 +314,37 @@ void Tape::DropCastCache() { cast_cache_.clear(); }
 
 // Kernels and segments.
 
-void Tape::Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
-               std::array<std::int64_t, 3> shape, Stream stream) {
+void Tape::Issue(const Operation& operation) {
   Event event;
   event.slot.index = static_cast<std::int32_t>(operations_.size());
-  event.stream = stream;
-  event.label = label;
+  event.stream = operation.stream;
+  event.label = operation.label;
   events_.push_back(event);
-  operations_.push_back({kernel, stream, label, flops, moved, shape});
+  operations_.push_back(operation);
+}
+
+void Tape::Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
+               std::array<std::int64_t, 3> shape, Stream stream) {
+  Issue({.kernel = kernel,
+         .stream = stream,
+         .label = label,
+         .flops = flops,
+         .moved = moved,
+         .shape = shape});
+}
+
+void Tape::Exchange(Collective collective, Group group, const char* label, Bytes moved,
+                    Stream stream) {
+  Issue({.kernel = KernelClass::kCollective,
+         .stream = stream,
+         .label = label,
+         .moved = moved,
+         .collective = collective,
+         .group = group});
+}
+
+void Tape::Wait(Stream stream, Stream awaited) {
+  Issue({.kernel = KernelClass::kWait, .stream = stream, .awaited = awaited});
 }
 
 void Tape::Cut() { cuts_.emplace_back(events_.size(), operations_.size()); }

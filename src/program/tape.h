@@ -146,6 +146,10 @@ class Tape {
   // Kernels and segments.
   void Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
            std::array<std::int64_t, 3> shape = {0, 0, 0}, Stream stream = Stream::kCompute);
+  // Exchanges `moved` bytes (counted as in Operation) within the group, on `stream`.
+  void Exchange(Collective collective, Group group, const char* label, Bytes moved, Stream stream);
+  // `stream` goes on when everything issued to `awaited` so far is done.
+  void Wait(Stream stream, Stream awaited);
   // Ends a leaf; the events recorded since the previous cut become its own.
   void Cut();
   // The leaves, one for each Cut().
@@ -188,6 +192,7 @@ class Tape {
   }
   void AccumulateInto(std::int32_t value, Tensor gradient);
   void AccumulateLeaf(Leaf& leaf, Tensor gradient);
+  void Issue(const Operation& operation);
   void RunNode(Node& node);
   void MoveStorage(Storage& storage, Slot slot, Role role);
 

@@ -151,8 +151,8 @@ class UnitRecorder {
       Pass(tape, kPassing, Bytes(gathered_.value() / plan_.parallel.data), "cast of the shard",
            Stream::kAllGather);
     }
-    tape.Run(program::KernelClass::kCollective, "all-gather", Flops(), gathered_, {},
-             Stream::kAllGather);
+    tape.Exchange(program::Collective::kAllGather, program::Group::kData, "all-gather", gathered_,
+                  Stream::kAllGather);
   }
 
   // foreach_reduce: copy-in, gradients freed, reduce-scatter, cast to the parameter's dtype.
@@ -167,8 +167,8 @@ class UnitRecorder {
     const Bytes output(CeilDiv(reduced_.value(), plan_.parallel.data));
     tape.AllocSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
                    Stream::kReduceScatter);
-    tape.Run(program::KernelClass::kCollective, "reduce-scatter", Flops(), reduced_, {},
-             Stream::kReduceScatter);
+    tape.Exchange(program::Collective::kReduceScatter, program::Group::kData, "reduce-scatter",
+                  reduced_, Stream::kReduceScatter);
     tape.AllocSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
                    Place::kGpu, Stream::kReduceScatter);
     tape.FreeSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
