@@ -9,6 +9,7 @@
 
 #include "base/numeral.h"
 #include "base/text.h"
+#include "catalog/fabric.h"
 
 namespace trainfit::catalog {
 namespace {
@@ -150,6 +151,7 @@ Expected<spec::Machine> FromGpu(const Catalog& catalog, std::string_view text,
     machine.assumptions.push_back(fmt::format("a {} shows as {} devices: {} in all", machine.gpu.id,
                                               devices, total * devices));
   }
+  ASSIGN_OR_RETURN(machine.fabric, JoinGpus(catalog, nullptr, &machine));
   machine.written_as = Trim(text);
   return machine;
 }
@@ -217,6 +219,7 @@ Expected<spec::Machine> FromInstance(const Catalog& catalog, std::string_view te
   }
   machine.gpu = std::move(gpu.record.gpu);
   AddHost(record, machines, gpus_of_offer, &machine);
+  ASSIGN_OR_RETURN(machine.fabric, JoinGpus(catalog, &record.offer, &machine));
   machine.written_as = Trim(text);
   return machine;
 }
@@ -318,6 +321,7 @@ Expected<spec::Machine> ReadMachine(const Catalog& catalog, const config::Node& 
     return Fail(*std::move(error));
   }
   AddHost(instance, nodes, 1, &machine);
+  ASSIGN_OR_RETURN(machine.fabric, JoinGpus(catalog, &instance.offer, &machine));
   machine.written_as = file.document == nullptr ? std::string(kOwnMachine) : file.document->name;
   return machine;
 }

@@ -61,7 +61,9 @@ TEST(HardwareTest, ManyGpusAreSplitIntoNodes) {
   const auto machine = ParseHardware(Catalog(), "64xh100-sxm");
   ASSERT_TRUE(machine);
   EXPECT_THAT(machine->assumptions,
-              ElementsAre("8 nodes of 8 GPUs; another split is written NODESxGPUSxh100-sxm"));
+              ElementsAre("8 nodes of 8 GPUs; another split is written NODESxGPUSxh100-sxm",
+                          "between nodes: 8 x InfiniBand NDR 400 Gb/s, as in dgx-h100; a machine's "
+                          "name or file says otherwise"));
   EXPECT_EQ(Shape("20xh100-sxm"),
             "error: \"20xh100-sxm\": no single machine has 20 of these GPUs\n"
             "  try: NODESxGPUSxh100-sxm\n");

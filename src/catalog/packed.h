@@ -27,6 +27,7 @@ void Visit(Io& io, GpuRecord& record) {
   io(gpu.memory_usable, gpu.memory_usable_basis, gpu.memory_printed, gpu.memory_bandwidth);
   io(gpu.bf16, gpu.fp16, gpu.fp8, gpu.tf32, gpu.fp32, gpu.sm_count);
   io(gpu.nvlink_bidirectional, gpu.pcie, gpu.supports_bf16, gpu.supports_peer_access, gpu.form);
+  io(gpu.gpu_to_gpu_link, gpu.bridged_gpus, gpu.host_link);
   io(gpu.sources, record.devices_per_card, record.printed_gb, record.usable_by_rule);
 }
 
@@ -36,7 +37,8 @@ void Visit(Io& io, InstanceRecord& record) {
   io(offer.id, offer.provider, offer.gpu_id, offer.gpus, offer.sizes, offer.price);
   io(offer.spot_price);
   io(offer.price_date, offer.tier, offer.region, offer.host_memory, offer.local_disk, offer.cpus);
-  io(offer.intra_node_link, offer.network_gbit_per_s, offer.source);
+  io(offer.intra_node_link, offer.host_link, offer.between_nodes_link, offer.network_gbit_per_s);
+  io(offer.network_ports, offer.source);
   io(record.sold_per_gpu, record.systems, record.ram_is_gpu_memory, record.notes);
 }
 

@@ -340,6 +340,13 @@ void DivideByDevices(GpuRecord* record) {
   if (gpu.sm_count) gpu.sm_count = *gpu.sm_count / devices;
 }
 
+// "gen4x16" → "pcie-gen4-x16", the id of that link.
+std::string PcieLinkId(std::string_view pcie) {
+  const std::size_t lanes = pcie.find('x');
+  if (lanes == std::string_view::npos) return {};
+  return fmt::format("pcie-{}-{}", pcie.substr(0, lanes), pcie.substr(lanes));
+}
+
 std::optional<DollarsPerSecond> Price(RecordReader* reader, const Node* price,
                                       std::string_view key) {
   const auto dollars = reader->NumberIfThere(price, key, 0.0001, 1e7);
@@ -372,6 +379,9 @@ Expected<GpuRecord> ReadGpu(const Node& node) {
   const Node* links = reader.Section("links");
   gpu.pcie = reader.TextOr(links, "pcie");
   gpu.supports_peer_access = reader.BoolOr(links, "pcie_peer_to_peer", false);
+  gpu.gpu_to_gpu_link = reader.TextOr(links, "gpu_to_gpu");
+  gpu.bridged_gpus = reader.IntIfThere(links, "scale_up_group_gpus", 2, kMostDevices).value_or(0);
+  gpu.host_link = reader.TextOr(links, "host");
   if (const auto rate =
           reader.NumberIfThere(links, "scale_up_both_ways_gb_per_s", 0.1, kMostGbPerS)) {
     gpu.nvlink_bidirectional = GbPerSecond(*rate);
@@ -421,9 +431,14 @@ Expected<InstanceRecord> ReadInstance(const Node& node) {
   if (const auto gb = reader.NumberIfThere(host, "local_disk_gb", 0, 1e8)) {
     offer.local_disk = Bytes(static_cast<std::int64_t>(*gb * 1e9));
   }
-  offer.intra_node_link = reader.TextOr(reader.Section("links"), "gpu_to_gpu");
-  offer.network_gbit_per_s =
-      reader.NumberIfThere(reader.Section("network"), "gbit_per_s", 0.001, kMostGbPerS);
+  const Node* links = reader.Section("links");
+  offer.intra_node_link = reader.TextOr(links, "gpu_to_gpu");
+  offer.host_link = reader.TextOr(links, "host");
+  if (offer.host_link.empty()) offer.host_link = PcieLinkId(reader.TextOr(links, "pcie"));
+  const Node* network = reader.Section("network");
+  offer.network_gbit_per_s = reader.NumberIfThere(network, "gbit_per_s", 0.001, kMostGbPerS);
+  offer.between_nodes_link = reader.TextOr(network, "node_to_node");
+  offer.network_ports = reader.IntIfThere(network, "rdma_ports", 1, kMostDevices);
 
   const Node* price = reader.Section("price");
   offer.price = Price(&reader, price, "on_demand_usd_per_hour");

@@ -8,6 +8,7 @@
 
 #include "base/basis.h"
 #include "base/units.h"
+#include "spec/link.h"
 
 namespace trainfit::spec {
 
@@ -28,7 +29,10 @@ struct Gpu {
   std::optional<FlopsPerSecond> fp32;  // vector rate
   std::optional<std::int64_t> sm_count;
   std::optional<BytesPerSecond> nvlink_bidirectional;
-  std::string pcie;  // "gen4x16"; empty: unknown
+  std::string pcie;               // "gen4x16"; empty: unknown
+  std::string gpu_to_gpu_link;    // id of the link between two of them; empty: unknown
+  std::int64_t bridged_gpus = 0;  // that link is a bridge between so many; 0: it is none
+  std::string host_link;          // id of the link to the host
   bool supports_bf16 = true;
   bool supports_peer_access = false;  // PCIe P2P under the stock driver
   std::string form;                   // "sxm", "pcie", "laptop", …
@@ -51,9 +55,24 @@ struct Offer {
   std::optional<Bytes> host_memory;
   std::optional<Bytes> local_disk;
   std::optional<std::int64_t> cpus;
-  std::string intra_node_link;
+  std::string intra_node_link;  // ids of links; empty: not said
+  std::string host_link;
+  std::string between_nodes_link;
   std::optional<double> network_gbit_per_s;
+  std::optional<std::int64_t> network_ports;  // of that network, in one machine
   std::string source;
+};
+
+// How the GPUs of a machine reach each other, the host, and other machines.
+struct Fabric {
+  std::optional<Link> gpu_to_gpu;
+  // GPUs that `gpu_to_gpu` joins: those of a bridge, of a node, of a rack. Others of the node are
+  // reached over the host's link.
+  std::int64_t joined_gpus = 1;
+  std::optional<Link> host;
+  std::optional<Link> between_nodes;
+  // Of `between_nodes` in one node, where that link's rates are those of a port.
+  std::int64_t ports_per_node = 1;
 };
 
 // nodes × gpus_per_node of one card, with what is known about the host.
@@ -63,6 +82,7 @@ struct Machine {
   std::int64_t gpus_per_node = 1;
   std::optional<Bytes> host_memory_per_node;
   std::optional<Bytes> disk_per_node;
+  Fabric fabric;
   std::optional<DollarsPerSecond> price;  // of all nodes together
   std::string price_source;               // offer id and date; empty: no price known
   std::string price_date;                 // "2026-11-09"; empty: no price known, or undated
