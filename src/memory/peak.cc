@@ -193,6 +193,9 @@ void Reader::OnEvent(const Event& event, const Segment& leaf) {
     case EventKind::kRun:
       Run(event, leaf);
       break;
+    case EventKind::kEmptyCache:
+      if (reading_.gpu && replaying_) allocator_.EmptyCache();
+      break;
   }
   ++event_number_;
 }

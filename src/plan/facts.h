@@ -61,6 +61,9 @@ enum class Fact : std::uint8_t {
   kExpertsFused,           // bool: routed experts are 3-D parameters, not nn.Linear modules
   kPaddingMask,            // bool: batches carry an attention mask
   kAutocast,               // bool: forward runs under autocast with mixed precision
+  kZeroBucketBefore,   // bool: reduce buckets are made before backward, not at its first gradient
+  kZeroStatesAtInit,   // bool: optimizer states exist before the first step
+  kZeroOverflowBytes,  // bytes an element of the largest gradient slice in the overflow check
 };
 
 // How the framework computes the loss on materialized logits (see

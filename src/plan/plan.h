@@ -12,6 +12,7 @@
 #include "spec/machine.h"
 #include "spec/model.h"
 #include "spec/recipe.h"
+#include "spec/zero.h"
 
 namespace trainfit::plan {
 
@@ -33,6 +34,21 @@ struct Parallel {
   std::int64_t context = 1;
   std::int64_t expert = 1;
   bool operator==(const Parallel&) const = default;
+};
+
+// ZeRO's settings, all of them chosen; sizes are elements. Of no meaning under other shardings.
+struct ZeroPlan {
+  std::int64_t reduce_bucket = 0;
+  bool overlap_comm = false;
+  std::int64_t prefetch_bucket = 0;
+  std::int64_t persistence_threshold = 0;
+  std::int64_t max_reuse_distance = 0;
+  std::int64_t sub_group = 0;
+  bool pin_memory = true;
+  bool init_partitioned = true;
+  spec::Offload offload_optimizer = spec::Offload::kNone;
+  spec::Offload offload_param = spec::Offload::kNone;
+  bool operator==(const ZeroPlan&) const = default;
 };
 
 // How one tensor of the model is held.
@@ -69,6 +85,7 @@ struct Plan {
   bool fused_activation = false;  // act(gate) × up as one kernel
   bool padding_free = true;
   Parallel parallel;
+  ZeroPlan zero;
 
   std::vector<Assumption> assumptions;
   Diagnostics warnings;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "plan/plan.h"
+#include "plan/zero.h"
 
 namespace trainfit::plan {
 namespace {
@@ -326,6 +327,14 @@ class Resolver {
       Assume("sharding", "fsdp2 (weights, gradients and optimizer states spread over all GPUs)",
              Basis::kAssumed, "nothing was said; --sharding ddp keeps a full copy on each GPU");
     }
+    if (IsZero(plan_.parallel.sharding)) {
+      ResolveZero(recipe_, plan_, errors_);
+    } else if (recipe_.zero != spec::ZeroRecipe{}) {
+      errors_.push_back(Error("contradiction",
+                              fmt::format("settings of ZeRO were given, but sharding is {}",
+                                          Name(plan_.parallel.sharding)),
+                              "--sharding zero3"));
+    }
   }
 
   void CheckSharding(Sharding sharding, std::int64_t gpus) {
@@ -334,8 +343,8 @@ class Resolver {
                               fmt::format("{} GPUs were given, but sharding none uses one", gpus),
                               "--sharding ddp keeps a full copy on each; fsdp2 spreads one"));
     }
-    const bool is_simulated =
-        sharding == Sharding::kNone || sharding == Sharding::kDdp || sharding == Sharding::kFsdp2;
+    const bool is_simulated = sharding == Sharding::kNone || sharding == Sharding::kDdp ||
+                              sharding == Sharding::kFsdp2 || IsZero(sharding);
     if (is_simulated) return;
     errors_.push_back(Error("not-simulated",
                             fmt::format("sharding {} cannot be simulated yet", Name(sharding)),
@@ -366,7 +375,9 @@ class Resolver {
     }
     CheckExperts();
     const bool is_half = plan_.weight_dtype != Dtype::kFp32;
-    if (plan_.method == Method::kFull && plan_.precision == Precision::kFp16Mixed && is_half) {
+    const bool is_scaled_by_torch = !IsZero(plan_.parallel.sharding);
+    if (plan_.method == Method::kFull && plan_.precision == Precision::kFp16Mixed && is_half &&
+        is_scaled_by_torch) {
       errors_.push_back(Error("contradiction",
                               "fp16 mixed precision scales the loss and needs fp32 weights; "
                               "weights in fp16 cannot be unscaled (torch GradScaler refuses)",

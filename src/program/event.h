@@ -61,7 +61,8 @@ inline constexpr std::int32_t kFirstSharedSlot = kBoundarySlots + 16;   // whole
 inline constexpr std::int32_t kSharedFrame = -1'000'000;
 
 // kMove: the bytes at `slot` are called `to` from here on; nothing is allocated or freed.
-enum class EventKind : std::uint8_t { kAlloc, kFree, kMove, kRun };
+// kEmptyCache: the GPU's allocator gives back what it holds and does not use.
+enum class EventKind : std::uint8_t { kAlloc, kFree, kMove, kRun, kEmptyCache };
 
 struct Event {
   EventKind kind = EventKind::kRun;

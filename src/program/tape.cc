@@ -347,6 +347,13 @@ void Tape::Wait(Stream stream, Stream awaited) {
   Issue({.kernel = KernelClass::kWait, .stream = stream, .awaited = awaited});
 }
 
+void Tape::EmptyCache() {
+  Event event;
+  event.kind = EventKind::kEmptyCache;
+  event.label = "empty_cache";
+  events_.push_back(event);
+}
+
 void Tape::Cut() { cuts_.emplace_back(events_.size(), operations_.size()); }
 
 std::vector<const Segment*> Tape::Finish(SegmentStore& store) {

@@ -150,6 +150,8 @@ class Tape {
   void Exchange(Collective collective, Group group, const char* label, Bytes moved, Stream stream);
   // `stream` goes on when everything issued to `awaited` so far is done.
   void Wait(Stream stream, Stream awaited);
+  // torch.cuda.empty_cache()
+  void EmptyCache();
   // Ends a leaf; the events recorded since the previous cut become its own.
   void Cut();
   // The leaves, one for each Cut().

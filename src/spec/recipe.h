@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "spec/dtype.h"
+#include "spec/zero.h"
 
 namespace trainfit::spec {
 
@@ -75,6 +76,7 @@ struct Recipe {
   std::optional<LossKernel> loss;
   std::optional<LoraRecipe> lora;
   std::optional<Sharding> sharding;
+  ZeroRecipe zero;
   std::optional<Dtype> load_dtype;          // of the frozen base
   std::optional<bool> double_quantization;  // QLoRA
   std::optional<bool> kbit_preparation;     // peft prepare_model_for_kbit_training

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plan/zero.h"
 #include "validate/frameworks_known.h"
 #include "validate/supported.h"
 
@@ -161,6 +162,22 @@ void SetAdapters(const Run& run, const spec::ModelSpec& model, Recipe& recipe) {
   }
 }
 
+spec::Offload OffloadOf(const Run& run, std::string_view what) {
+  const Node* node = run.offload.Find(what);
+  if (node == nullptr) return spec::Offload::kNone;
+  if (node->text == "cpu") return spec::Offload::kCpu;
+  return node->text == "nvme" ? spec::Offload::kNvme : spec::Offload::kNone;
+}
+
+void SetZero(const Run& run, const KnownFramework& framework, Recipe& recipe) {
+  if (!recipe.sharding || !plan::IsZero(*recipe.sharding)) return;
+  recipe.zero.offload_optimizer = OffloadOf(run, "optimizer");
+  recipe.zero.offload_param = OffloadOf(run, "params");
+  if (*recipe.sharding != spec::Sharding::kZero3 && framework.zero2_bucket > 0) {
+    recipe.zero.reduce_bucket_size = framework.zero2_bucket;
+  }
+}
+
 Recipe RecipeOf(const Run& run, const spec::ModelSpec& model, const KnownFramework& framework) {
   Recipe recipe;
   recipe.method = MethodOf(run);
@@ -174,7 +191,9 @@ Recipe RecipeOf(const Run& run, const spec::ModelSpec& model, const KnownFramewo
   SetAttention(run, recipe);
   SetKernels(run, recipe);
   SetAdapters(run, model, recipe);
-  if (run.gpus.value_or(1) > 1) recipe.sharding = ShardingOf(run);
+  const spec::Sharding sharding = ShardingOf(run);
+  if (sharding != spec::Sharding::kNone) recipe.sharding = sharding;
+  SetZero(run, framework, recipe);
   recipe.padding_free = run.packing;
   return recipe;
 }

@@ -21,7 +21,13 @@ constexpr std::array kFrameworks = {
     KnownFramework{"hf-trainer", "transformers", true, false,
                    "transformers Trainer with --bf16 or --fp16: accelerate wraps forward"},
     KnownFramework{"ms-swift (hf-trainer)", "transformers", true, false,
-                   "ms-swift trainers are Seq2SeqTrainer; bf16=True whenever dtype is bf16"},
+                   "ms-swift trainers are Seq2SeqTrainer; bf16=True whenever dtype is bf16; "
+                   "swift/config/zero2.json: reduce_bucket_size 2e8",
+                   200'000'000},
+    KnownFramework{"deepspeed", "transformers", true, false,
+                   "transformers models under deepspeed.initialize; deepspeed zero/config.py: "
+                   "reduce_bucket_size 5e8",
+                   500'000'000},
     KnownFramework{"peft example", "transformers", true, false, "peft examples/: Trainer"},
     KnownFramework{"llama-factory", "transformers", true, false,
                    "LLaMA-Factory train/sft: Seq2SeqTrainer"},
@@ -89,10 +95,20 @@ constexpr std::array kReleases = std::to_array<Release>({
     {"bitsandbytes", {0, 43, 0}, Month(2024, 3)},
     {"bitsandbytes", {0, 45, 0}, Month(2024, 12)},
     {"bitsandbytes", {0, 48, 0}, Month(2025, 10)},
+    {"deepspeed", {0, 9, 0}, Month(2023, 4)},
+    {"deepspeed", {0, 10, 0}, Month(2023, 7)},
+    {"deepspeed", {0, 12, 0}, Month(2023, 10)},
+    {"deepspeed", {0, 13, 0}, Month(2024, 1)},
+    {"deepspeed", {0, 13, 3}, Month(2024, 2)},
+    {"deepspeed", {0, 15, 0}, Month(2024, 8)},
+    {"deepspeed", {0, 16, 0}, Month(2024, 11)},
+    {"deepspeed", {0, 17, 0}, Month(2025, 6)},
+    {"deepspeed", {0, 18, 0}, Month(2025, 10)},
+    {"deepspeed", {0, 18, 3}, Month(2025, 12)},
 });
 
-constexpr std::array<std::string_view, 6> kPackages = {"torch", "transformers", "trl",
-                                                       "peft",  "accelerate",   "bitsandbytes"};
+constexpr std::array<std::string_view, 7> kPackages = {
+    "torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "deepspeed"};
 
 struct Named {
   std::string_view package;

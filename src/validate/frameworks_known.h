@@ -1,6 +1,7 @@
 // The programs that records were run with, and what of the Hugging Face stack each one is.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct KnownFramework {
   // torch.optim directly instead of through transformers' TrainingArguments.
   bool has_plain_optimizer = false;
   std::string_view source;
+  // reduce_bucket_size of its ZeRO-2 configuration; 0: "auto", as transformers fills it in.
+  std::int64_t zero2_bucket = 0;
 };
 
 struct FrameworkMatch {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "plan/zero.h"
 #include "validate/frameworks_known.h"
 
 namespace trainfit::validate {
@@ -38,7 +39,6 @@ Reason Framework(const Run& run) {
   if (run.framework.empty()) return "framework not stated";
   const FrameworkMatch match = MatchFramework(run.framework);
   if (match.known == nullptr) return "framework " + match.name + ": no fact rows yet";
-  if (match.spreader == Spreader::kDeepSpeed) return "DeepSpeed: no fact rows yet";
   return std::nullopt;
 }
 
@@ -87,6 +87,10 @@ Reason Parallel(const Run& run) {
   for (const Axis& axis : kAxes) {
     if (Degree(run, axis.key) > 1) return axis.reason;
   }
+  const bool is_deepspeed = MatchFramework(run.framework).spreader == Spreader::kDeepSpeed;
+  if (is_deepspeed && !plan::IsZero(ShardingOf(run))) {
+    return "DeepSpeed: stage 1, 2 or 3 not stated";
+  }
   if (!run.gpus) return "number of GPUs not stated";
   const spec::Sharding sharding = ShardingOf(run);
   if (*run.gpus > 1 && !SupportedBySharding(sharding)) {
@@ -95,10 +99,15 @@ Reason Parallel(const Run& run) {
   return std::nullopt;
 }
 
+// What DeepSpeed offloads; other ways to do it have no lowering yet.
 Reason Offload(const Run& run) {
   for (const config::Member& member : run.offload.members) {
     const std::string& where = member.value.text;
-    if (!where.empty() && where != "none") return "offload of " + member.key;
+    if (where.empty() || where == "none") continue;
+    const bool is_zero = plan::IsZero(ShardingOf(run));
+    const bool is_known = (member.key == "optimizer" || member.key == "params") &&
+                          (where == "cpu" || where == "nvme");
+    if (!is_zero || !is_known) return "offload of " + member.key;
   }
   return std::nullopt;
 }
@@ -163,18 +172,20 @@ constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapt
 }  // namespace
 
 bool SupportedBySharding(spec::Sharding sharding) {
-  // frameworks/huggingface/replicated.cc and fsdp2.cc; the other lowerings are not written yet.
+  // frameworks/huggingface/: one strategy a file; the other lowerings are not written yet.
   return sharding == spec::Sharding::kNone || sharding == spec::Sharding::kDdp ||
-         sharding == spec::Sharding::kFsdp2;
+         sharding == spec::Sharding::kFsdp2 || plan::IsZero(sharding);
 }
 
 spec::Sharding ShardingOf(const Run& run) {
-  if (run.gpus.value_or(1) <= 1) return spec::Sharding::kNone;
-  if (run.parallel.Find("fsdp") != nullptr) return spec::Sharding::kFsdp1;
-  constexpr std::array kStages = {spec::Sharding::kDdp, spec::Sharding::kZero1,
-                                  spec::Sharding::kZero2, spec::Sharding::kZero3};
+  const bool is_alone = run.gpus.value_or(1) <= 1;
+  if (!is_alone && run.parallel.Find("fsdp") != nullptr) return spec::Sharding::kFsdp1;
+  constexpr std::array kStages = {spec::Sharding::kZero1, spec::Sharding::kZero2,
+                                  spec::Sharding::kZero3};
+  // DeepSpeed's optimizer works with one rank as well, with master weights and buckets.
   const std::int64_t stage = Degree(run, "zero");
-  return stage >= 1 && stage <= 3 ? kStages.at(static_cast<std::size_t>(stage)) : kStages.front();
+  if (stage >= 1 && stage <= 3) return kStages.at(static_cast<std::size_t>(stage - 1));
+  return is_alone ? spec::Sharding::kNone : spec::Sharding::kDdp;
 }
 
 std::optional<std::string> WhyNotSimulated(const Run& run) {

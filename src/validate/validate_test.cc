@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"("framework": "trl")", R"("framework": "litgpt")",
                 "framework litgpt: no fact rows yet"},
         Refusal{R"("framework": "trl")", R"("framework": "trl+deepspeed")",
-                "DeepSpeed: no fact rows yet"},
+                "DeepSpeed: stage 1, 2 or 3 not stated"},
         Refusal{R"("method": "lora")", R"("method": "dora")", "method dora"},
         Refusal{R"("quant": "none")", R"("quant": "gptq-int4")", "quantization gptq-int4"},
         Refusal{R"("nodes": 1)", R"("parallel": {"dp": 1, "tp": 2})", "tensor parallel"},

@@ -89,6 +89,26 @@ std::vector<Combination> Combinations(const std::shared_ptr<const spec::ModelSpe
       }
     }
   }
+  // The first of each method and checkpointing under ZeRO, with and without offload.
+  const std::size_t plain = all.size();
+  for (std::size_t i = 0; i < plain; ++i) {
+    const Combination& c = all[i];
+    const bool is_first = c.question.machine.gpus_per_node > 1 &&
+                          c.question.recipe.attention == spec::AttentionImplementation::kSdpa &&
+                          c.question.recipe.loss == spec::LossKernel::kPlain;
+    if (!is_first) continue;
+    for (const auto stage :
+         {spec::Sharding::kZero1, spec::Sharding::kZero2, spec::Sharding::kZero3}) {
+      for (const auto offload : {spec::Offload::kNone, spec::Offload::kCpu}) {
+        Combination zero = all[i];
+        zero.question.recipe.sharding = stage;
+        zero.question.recipe.zero.offload_optimizer = offload;
+        if (stage == spec::Sharding::kZero3) zero.question.recipe.zero.offload_param = offload;
+        zero.name += " " + std::string(Name(stage)) + " offload " + std::string(Name(offload));
+        all.push_back(std::move(zero));
+      }
+    }
+  }
   return all;
 }
 

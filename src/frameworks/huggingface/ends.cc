@@ -1,6 +1,7 @@
 #include "frameworks/huggingface/ends.h"
 
 #include "base/check.h"
+#include "frameworks/huggingface/sharding.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -212,7 +213,9 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
                        std::optional<Dtype> input) {
   const spec::Stack& stack = plan.model->Text();
   const Frame frame = AfterFrame(plan, has_gradients);
-  const Frame before = BeforeFrame(plan, has_gradients);
+  // The engine runs a tied table's accumulation, and its hooks, once both gradients are there.
+  const bool waits = plan.model->tied_head && TakesGradients(plan);
+  const Frame before = BeforeFrame(plan, has_gradients && !waits);
   Tape tape;
   const Layer layer{tape, plan, frame, stack};
   tape.set_autocast(AutocastDtype(plan));

@@ -114,7 +114,7 @@ class UnitRecorder {
   }
 
   void Add(const Frame& frame, std::int32_t number, const program::Leaf& leaf, Dtype stored) {
-    const std::int64_t shard = ShardRows(plan_, leaf.shape.rows) * leaf.shape.cols;
+    const std::int64_t shard = Elements(Shard(plan_, leaf.shape));
     const std::int64_t padded = shard * plan_.parallel.data;
     Whole whole;
     whole.slot = UnshardedSlot(frame, number);
@@ -215,7 +215,7 @@ class Fsdp2 : public Sharding {
     children.push_back({UnitOf(frames_.Last().kind).free_gather, frames_.HeadFrame() - 1});
   }
 
-  const Segment* Backward(const Position& p, const Segment* backward, bool sync) override {
+  const Segment* Backward(const Position& p, const Segment* backward, Round round) override {
     const Unit& unit = UnitOf(p.kind);
     Children children;
     if (p.after == kNoLayer) children.push_back({unit.gather, 0});
@@ -224,16 +224,16 @@ class Fsdp2 : public Sharding {
     if (p.before != kNoLayer) children.push_back({UnitOf(p.before).gather, -1});  // prefetch
     children.push_back({backward, 0});
     children.push_back({unit.reshard, 0});
-    if (sync) {
+    if (round.sync) {
       if (p.after != kNoLayer) children.push_back({UnitOf(p.after).free_reduce_input, 1});
       children.push_back({unit.reduce, 0});
     }
     return store_.Sequence(std::move(children));
   }
 
-  void EndBackward(Children& children, bool sync) override {
+  void EndBackward(Children& children, Round round) override {
     children.push_back({root_.reshard, 0});
-    if (!sync) return;
+    if (!round.sync) return;
     children.push_back({UnitOf(frames_.First().kind).free_reduce_input, 1});
     children.push_back({root_.reduce, 0});
     children.push_back({root_.free_reduce_input, 0});

@@ -36,10 +36,10 @@ class Replicated : public Sharding {
   void BeginForward(Children&) override {}
   const Segment* Forward(const Position&, const Segment* forward) override { return forward; }
   void EndForward(Children&) override {}
-  const Segment* Backward(const Position&, const Segment* backward, bool) override {
+  const Segment* Backward(const Position&, const Segment* backward, Round) override {
     return backward;
   }
-  void EndBackward(Children&, bool) override {}
+  void EndBackward(Children&, Round) override {}
 
   void AppendUpdate(Children& children, bool is_first) override {
     AppendPlainUpdate(frames_, children, is_first);

@@ -10,6 +10,12 @@
 
 namespace trainfit::frameworks::huggingface {
 
+// One micro-step of an accumulation.
+struct Round {
+  bool is_first = true;  // no gradients are there yet
+  bool sync = true;      // gradients are reduced after it
+};
+
 class Sharding {
  public:
   virtual ~Sharding() = default;
@@ -17,14 +23,14 @@ class Sharding {
   // What wrapping the model adds, after loading and adapters.
   virtual void AppendInit(Children& children) = 0;
 
-  // Around one micro-step. `sync`: gradients are reduced after it (the last of the accumulation).
+  // Around one micro-step.
   virtual void BeginForward(Children& children) = 0;
   virtual const program::Segment* Forward(const Position& position,
                                           const program::Segment* forward) = 0;
   virtual void EndForward(Children& children) = 0;
   virtual const program::Segment* Backward(const Position& position,
-                                           const program::Segment* backward, bool sync) = 0;
-  virtual void EndBackward(Children& children, bool sync) = 0;
+                                           const program::Segment* backward, Round round) = 0;
+  virtual void EndBackward(Children& children, Round round) = 0;
 
   // The optimizer's turn up to and including zero_grad. States appear in the first step.
   virtual void AppendUpdate(Children& children, bool is_first) = 0;
@@ -34,6 +40,16 @@ class Sharding {
 std::unique_ptr<Sharding> MakeReplicated(const ModelFrames& frames);
 // fsdp2.cc
 std::unique_ptr<Sharding> MakeFsdp2(const ModelFrames& frames);
+
+// Whether a hook takes each gradient away, into a buffer of the strategy, as soon as it is there.
+inline bool TakesGradients(const plan::Plan& plan) {
+  return plan.parallel.sharding == spec::Sharding::kZero2 ||
+         plan.parallel.sharding == spec::Sharding::kZero3;
+}
+// zero12.cc: DeepSpeed's stages 1 and 2.
+std::unique_ptr<Sharding> MakeZero12(const ModelFrames& frames);
+// zero3.cc
+std::unique_ptr<Sharding> MakeZero3(const ModelFrames& frames);
 
 // Optimizer states, temporaries and kernels of every frame, as the plain optimizers go through
 // them; what a strategy does besides comes after.

@@ -95,8 +95,11 @@ void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::P
   const spec::TensorSpec& tensor = frame.tensor(i);
   const std::int64_t elements = tensor.Elements();
   QuantizedSize size = FourBitSize(elements, plan.double_quantization);
-  // The packed matrix is sharded; its scales (quant_state) stay whole on each rank.
-  size.packed = Bytes(ShardRows(plan, size.packed.value()));
+  // The packed matrix is sharded; its scales (quant_state) stay whole on each rank. ZeRO-3 cuts it
+  // later, when the engine takes the model over.
+  if (plan.parallel.sharding != spec::Sharding::kZero3) {
+    size.packed = Bytes(Elements(Shard(plan, {size.packed.value(), 1})));
+  }
   const program::Tensor full =
       tape.NewBytes(SizeOf(elements, plan.compute_dtype), Role::kTemporary, "weight to quantize");
   tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Label(Name(tensor.part)));
@@ -113,9 +116,25 @@ void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::P
 
 }  // namespace
 
-std::int64_t ShardRows(const plan::Plan& plan, std::int64_t rows) {
-  if (plan.parallel.sharding != spec::Sharding::kFsdp2) return rows;
-  return CeilDiv(rows, plan.parallel.data);
+program::Shape Shard(const plan::Plan& plan, program::Shape whole) {
+  switch (plan.parallel.sharding) {
+    case spec::Sharding::kZero3:
+    case spec::Sharding::kFsdp1:
+      return {1, CeilDiv(whole.rows * whole.cols, plan.parallel.data)};
+    case spec::Sharding::kFsdp2:
+      return {CeilDiv(whole.rows, plan.parallel.data), whole.cols};
+    default:
+      return whole;
+  }
+}
+
+Bytes ShardBytes(const plan::Plan& plan, program::Shape whole, Dtype dtype) {
+  return SizeOf(Elements(Shard(plan, whole)), dtype);
+}
+
+std::vector<Bytes> StateSizes(const Trained& t, const plan::Plan& plan) {
+  const StateBytes states = StatesOf(t, plan);
+  return {states.bytes.begin(), states.bytes.begin() + states.count};
 }
 
 std::vector<Trained> TrainedTensors(const Frame& frame) {
@@ -124,8 +143,8 @@ std::vector<Trained> TrainedTensors(const Frame& frame) {
   for (std::int32_t i = 0; i < frame.size(); ++i) {
     const spec::TensorSpec& tensor = frame.tensor(i);
     const auto add = [&](std::int32_t number, const program::Leaf& leaf, Dtype dtype) {
-      const std::int64_t rows = ShardRows(frame.plan(), leaf.shape.rows);
-      trained.push_back({number, rows * leaf.shape.cols, rows, leaf.shape.cols, dtype,
+      const program::Shape shard = Shard(frame.plan(), leaf.shape);
+      trained.push_back({number, Elements(shard), shard.rows, shard.cols, dtype,
                          tensor.part == spec::Part::kTokenEmbedding ||
                              tensor.part == spec::Part::kPositionEmbedding,
                          leaf.label});
@@ -149,7 +168,7 @@ const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
     }
     const program::Shape shape = frame.WeightLeaf(i).shape;
     const std::int64_t elements = frame.tensor(i).Elements();
-    const std::int64_t shard = ShardRows(plan, shape.rows) * shape.cols;
+    const std::int64_t shard = Elements(Shard(plan, shape));
     // accelerate/utils/fsdp_utils.py fsdp2_load_full_state_dict: each parameter is broadcast whole,
     // then sharded.
     program::Tensor whole;
@@ -169,7 +188,7 @@ const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore
     if (frame.held(i).lora_rank == 0) continue;
     for (const bool is_b : {false, true}) {
       const program::Leaf leaf = frame.AdapterLeaf(i, is_b);
-      const std::int64_t shard = ShardRows(frame.plan(), leaf.shape.rows) * leaf.shape.cols;
+      const std::int64_t shard = Elements(Shard(frame.plan(), leaf.shape));
       tape.AllocSlot(leaf.weight, SizeOf(shard, frame.plan().adapter_dtype), Role::kAdapterWeights,
                      leaf.label);
     }

@@ -20,9 +20,17 @@ struct Trained {
 };
 std::vector<Trained> TrainedTensors(const Frame& frame);
 
-// Rows of dimension 0 that one rank holds: FSDP2 shards each parameter there, padded to the ranks
-// (torch/distributed/fsdp/_fully_shard/_fsdp_param.py).
-std::int64_t ShardRows(const plan::Plan& plan, std::int64_t rows);
+// The part of a matrix that one rank holds. FSDP2 shards each parameter along its rows, padded to
+// the ranks (torch/distributed/fsdp/_fully_shard/_fsdp_param.py); FSDP1 cuts a unit's parameters,
+// laid end to end, into equal pieces, so that a rank's share of one is flat
+// (torch/distributed/fsdp/_flat_param.py, FlatParamHandle.shard). ZeRO-3 cuts each parameter by
+// itself, padded to the ranks (deepspeed zero/partition_parameters.py, _padding_size).
+program::Shape Shard(const plan::Plan& plan, program::Shape whole);
+inline std::int64_t Elements(program::Shape shape) { return shape.rows * shape.cols; }
+Bytes ShardBytes(const plan::Plan& plan, program::Shape whole, spec::Dtype dtype);
+
+// The allocations that the plan's optimizer makes for one tensor.
+std::vector<Bytes> StateSizes(const Trained& trained, const plan::Plan& plan);
 
 // Base weights as they lie on the GPU after loading. 4-bit weights pass through a full-precision
 // copy of one matrix at a time.

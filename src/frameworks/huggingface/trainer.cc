@@ -1,5 +1,6 @@
 #include "frameworks/huggingface/trainer.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -33,8 +34,7 @@ class TrainerBuilder {
  public:
   TrainerBuilder(const plan::Plan& plan, program::Program& program)
       : plan_(plan), store_(*program.store), frames_(plan, store_) {
-    sharding_ = plan.parallel.sharding == spec::Sharding::kFsdp2 ? MakeFsdp2(frames_)
-                                                                 : MakeReplicated(frames_);
+    sharding_ = MakeSharding();
   }
 
   program::RankProgram Build() {
@@ -50,6 +50,20 @@ class TrainerBuilder {
   }
 
  private:
+  std::unique_ptr<Sharding> MakeSharding() const {
+    switch (plan_.parallel.sharding) {
+      case spec::Sharding::kFsdp2:
+        return MakeFsdp2(frames_);
+      case spec::Sharding::kZero1:
+      case spec::Sharding::kZero2:
+        return MakeZero12(frames_);
+      case spec::Sharding::kZero3:
+        return MakeZero3(frames_);
+      default:
+        return MakeReplicated(frames_);
+    }
+  }
+
   const Segment* Init() {
     Children children = {
         {frames_.EveryFrame([this](const Frame& frame) { return RecordAdapters(frame, store_); }),
@@ -77,7 +91,7 @@ class TrainerBuilder {
     return recorded;
   }
 
-  const Segment* MicroStep(const Recorded& recorded, bool sync) {
+  const Segment* MicroStep(const Recorded& recorded, Round round) {
     const std::int32_t head = frames_.HeadFrame();
     Children children;
     sharding_->BeginForward(children);
@@ -93,10 +107,10 @@ class TrainerBuilder {
     children.push_back({recorded.head.exit_autocast, head});
     children.push_back({recorded.head.backward, head});
     frames_.AppendLayers(children, true, [&](const Position& p) {
-      return sharding_->Backward(p, recorded.At(p).backward, sync);
+      return sharding_->Backward(p, recorded.At(p).backward, round);
     });
     children.push_back({recorded.embedding.backward, 0});
-    sharding_->EndBackward(children, sync);
+    sharding_->EndBackward(children, round);
     return store_.Sequence(std::move(children));
   }
 
@@ -105,13 +119,13 @@ class TrainerBuilder {
   const Segment* Accumulate() {
     if (accumulated_ != nullptr) return accumulated_;
     const std::int64_t steps = plan_.gradient_accumulation;
-    Children children = {{MicroStep(RecordAll(false), steps == 1), 0}};
+    Children children = {{MicroStep(RecordAll(TakesGradients(plan_)), {true, steps == 1}), 0}};
     if (steps > 1) {
       const Recorded later = RecordAll(true);
       if (steps > 2) {
-        children.push_back({store_.Repeat({MicroStep(later, false), 0}, steps - 2, 0), 0});
+        children.push_back({store_.Repeat({MicroStep(later, {false, false}), 0}, steps - 2, 0), 0});
       }
-      children.push_back({MicroStep(later, true), 0});
+      children.push_back({MicroStep(later, {false, true}), 0});
     }
     accumulated_ = store_.Sequence(std::move(children));
     return accumulated_;
