@@ -60,6 +60,7 @@ class Parser {
       for (const std::size_t word : positional_) result_.request.words.push_back(words_[word]);
     } else if (result_.command->takes_files) {
       ReadFiles();
+      CheckHardware();
     } else {
       ReadModel();
       if (result_.errors.empty()) CheckComplete();
@@ -263,9 +264,16 @@ class Parser {
     if (result_.request.model.empty()) {
       Complain(text_.SpanOfEnd(), "no-model", name + " needs a model",
                "trainfit " + std::string(command.example));
-    } else if (command.needs_on && result_.request.on.empty()) {
-      Complain(text_.SpanOfEnd(), "no-hardware", name + " needs hardware", "--on rtx-4090");
+    } else {
+      CheckHardware();
     }
+  }
+
+  void CheckHardware() {
+    const Command& command = *result_.command;
+    if (!command.needs_on || !result_.request.on.empty() || !result_.errors.empty()) return;
+    Complain(text_.SpanOfEnd(), "no-hardware", std::string(command.name) + " needs hardware",
+             "--on rtx-4090");
   }
 
   const std::vector<std::string>& words_;

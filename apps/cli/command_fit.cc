@@ -2,23 +2,6 @@
 #include "cli/output.h"
 
 namespace trainfit::cli {
-namespace {
-
-int StatusOf(verdict::Fit fit, bool is_strict) {
-  switch (fit) {
-    case verdict::Fit::kFits:
-      return kOk;
-    case verdict::Fit::kTight:
-    case verdict::Fit::kUnknown:
-      return is_strict ? kNo : kOk;
-    case verdict::Fit::kDoesNotFit:
-      return kNo;
-  }
-  return kNo;
-}
-
-}  // namespace
-
 int RunFit(const Request& request, const Environment& environment) {
   api::FitRequest question{ModelOf(request, environment), request.on, request.recipe};
   question.catalog_files = CatalogFiles(request, environment);

@@ -19,6 +19,14 @@ constexpr Command kCommands[] = {
      .bit = kFitBit,
      .needs_on = true,
      .run = RunFit},
+    {.name = "check",
+     .usage = "FILE... --on HARDWARE [options]",
+     .summary = "the configuration files that you have: what was understood, and does it fit",
+     .example = "check sft.yaml ds_config.json --on 2xrtx-4090",
+     .bit = kCheckBit,
+     .needs_on = true,
+     .takes_files = true,
+     .run = RunCheck},
     {.name = "validate",
      .usage = "FILE.jsonl... [options]",
      .summary = "predictions for records of measured runs, and how near they come",
@@ -101,6 +109,19 @@ std::vector<std::string> CatalogFiles(const Request& request, const Environment&
   if (!environment.catalog.empty()) files.push_back(environment.catalog);
   if (!request.catalog.empty()) files.push_back(request.catalog);
   return files;
+}
+
+int StatusOf(verdict::Fit fit, bool is_strict) {
+  switch (fit) {
+    case verdict::Fit::kFits:
+      return kOk;
+    case verdict::Fit::kTight:
+    case verdict::Fit::kUnknown:
+      return is_strict ? kNo : kOk;
+    case verdict::Fit::kDoesNotFit:
+      return kNo;
+  }
+  return kNo;
 }
 
 int PrintErrors(const Diagnostics& errors) {

@@ -36,6 +36,7 @@ std::vector<std::string> CommandNames();
 
 int RunSurvey(const Request& request, const Environment& environment);
 int RunFit(const Request& request, const Environment& environment);
+int RunCheck(const Request& request, const Environment& environment);
 int RunValidate(const Request& request, const Environment& environment);
 int RunGpus(const Request& request, const Environment& environment);
 int RunInstances(const Request& request, const Environment& environment);
@@ -48,6 +49,8 @@ int RunModels(const Request& request, const Environment& environment);
 api::ModelQuery ModelOf(const Request& request, const Environment& environment);
 // The user's own catalogue files, the weakest first.
 std::vector<std::string> CatalogFiles(const Request& request, const Environment& environment);
+// The exit status of a verdict.
+int StatusOf(verdict::Fit fit, bool is_strict);
 int PrintErrors(const Diagnostics& errors);  // kUsage
 
 }  // namespace trainfit::cli

@@ -59,6 +59,12 @@ std::string_view ArgumentText(const Command& command) {
            "  of a column: 'memory>=24', vendor=amd, 'price<2'. Rows match all filters. One\n"
            "  name alone shows everything about it. --columns help lists the columns.\n";
   }
+  if (command.bit == kCheckBit) {
+    return "\n  FILE: a DeepSpeed JSON, accelerate YAML, TRL or transformers arguments (YAML, "
+           "JSON,\n"
+           "  a command line), axolotl or LLaMA-Factory YAML; which of them is told by its keys.\n"
+           "  Of several files a later one overrides an earlier one.\n";
+  }
   if ((command.bit & kAllCommands) == 0) return "";
   return "\n  MODEL: a name from the catalogue, a Hugging Face hub id, or the path of a\n"
          "  config.json or of its folder. Whatever no option says is filled in from the\n"

@@ -24,11 +24,13 @@ enum CommandBit : unsigned {
   kModelsBit = 16,  // models
   kPricesBit = 32,
   kRulesBit = 64,
+  kCheckBit = 128,
+  kOomBit = 256,
 };
 inline constexpr unsigned kAllCommands = kSurveyBit | kFitBit;     // that take a model
 inline constexpr unsigned kTableCommands = kListBit | kModelsBit;  // of the catalogue
 inline constexpr unsigned kEveryCommand =
-    kAllCommands | kValidateBit | kTableCommands | kPricesBit | kRulesBit;
+    kAllCommands | kValidateBit | kTableCommands | kPricesBit | kRulesBit | kCheckBit | kOomBit;
 
 struct Option {
   std::string_view name;     // "micro-batch": typed as --micro-batch or --micro_batch

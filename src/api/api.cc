@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "api/answer_case.h"
 #include "api/model_source.h"
 #include "api/open_catalog.h"
 #include "catalog/catalog.h"
@@ -52,15 +53,7 @@ Expected<verdict::Answer> Fit(const FitRequest& request) {
   ASSIGN_OR_RETURN(question.machine, catalog::ParseHardware(catalog, request.on));
   ASSIGN_OR_RETURN(question.facts, frameworks::FindFacts(request.recipe.framework,
                                                          request.recipe.framework_version));
-  ASSIGN_OR_RETURN(verdict::Answer answer, verdict::Judge(question));
-  if (request.want_remedies) {
-    answer.limits = verdict::FindLimits(question, answer);
-    if (answer.fit != verdict::Fit::kFits) {
-      answer.remedies = verdict::FindRemedies(question, answer);
-    }
-  }
-  for (std::string& text : Texts(warnings)) answer.warnings.push_back(std::move(text));
-  return answer;
+  return AnswerCase(question, request.want_remedies, warnings);
 }
 
 Expected<verdict::Survey> Survey(const SurveyRequest& request) {

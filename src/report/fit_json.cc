@@ -83,31 +83,35 @@ void WriteRemedies(const std::vector<verdict::Remedy>& remedies, JsonWriter* jso
 
 }  // namespace
 
+void WriteFit(const verdict::Answer& answer, JsonWriter* json) {
+  json->BeginObject();
+  json->Field("schema", "trainfit.fit/1");
+  json->Key("stack");
+  WriteStack(answer.plan.facts.stack(), json);
+  json->Field("verdict", verdict::Name(answer.fit));
+  json->Key("model");
+  WriteModel(*answer.plan.model, plan::TrainableParameterCount(answer.plan), json);
+  json->Key("recipe");
+  WriteRecipe(answer.plan, json);
+  json->Key("machine");
+  WriteMachine(answer.machine, json);
+  json->Key("phases").BeginArray();
+  for (const verdict::PhaseAnswer& phase : answer.phases) WritePhase(phase, json);
+  json->EndArray();
+  json->Key("limits");
+  WriteLimits(answer.limits, json);
+  json->Key("remedies");
+  WriteRemedies(answer.remedies, json);
+  json->Key("assumptions");
+  WriteAssumptions(answer.assumptions, json);
+  json->Key("warnings");
+  WriteWarnings(answer.warnings, json);
+  json->EndObject();
+}
+
 std::string FitJson(const verdict::Answer& answer) {
   JsonWriter json;
-  json.BeginObject();
-  json.Field("schema", "trainfit.fit/1");
-  json.Key("stack");
-  WriteStack(answer.plan.facts.stack(), &json);
-  json.Field("verdict", verdict::Name(answer.fit));
-  json.Key("model");
-  WriteModel(*answer.plan.model, plan::TrainableParameterCount(answer.plan), &json);
-  json.Key("recipe");
-  WriteRecipe(answer.plan, &json);
-  json.Key("machine");
-  WriteMachine(answer.machine, &json);
-  json.Key("phases").BeginArray();
-  for (const verdict::PhaseAnswer& phase : answer.phases) WritePhase(phase, &json);
-  json.EndArray();
-  json.Key("limits");
-  WriteLimits(answer.limits, &json);
-  json.Key("remedies");
-  WriteRemedies(answer.remedies, &json);
-  json.Key("assumptions");
-  WriteAssumptions(answer.assumptions, &json);
-  json.Key("warnings");
-  WriteWarnings(answer.warnings, &json);
-  json.EndObject();
+  WriteFit(answer, &json);
   return json.Take();
 }
 

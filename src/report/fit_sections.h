@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/basis.h"
+#include "report/deciding.h"
 #include "report/options.h"
 #include "report/style.h"
 #include "verdict/verdict.h"
@@ -14,6 +15,14 @@ namespace trainfit::report {
 
 // "read in source: torch/optim/adamw.py".
 std::string BasisText(Basis basis, const std::string& source);
+
+// The verdict with its number and reason, and what no setting of the batch can change. No blank
+// line before it.
+std::string HeadlineSection(const verdict::Answer& answer, const DecidingPlace& deciding, int width,
+                            const Style& style);
+// Model, method, batch, choices, hardware, stack: a line each. No blank line.
+std::string SubjectSection(const verdict::Answer& answer, const TextOptions& options,
+                           const Style& style);
 
 std::string WarningsSection(const std::vector<std::string>& warnings, int width,
                             const Style& style);

@@ -82,31 +82,6 @@ std::string FloorText(const Answer& answer, const PlaceAnswer& place) {
   return text;
 }
 
-std::string Headline(const Answer& answer, const DecidingPlace& deciding, int width,
-                     const Style& style) {
-  const std::string verdict = VerdictWords(answer, deciding) + ":";
-  std::string text =
-      Paragraph("", verdict + " " + ReasonText(answer, *deciding.place), 0, width, Style(false));
-  text = style(FitTone(answer.fit), verdict) + text.substr(verdict.size());
-  const std::string floor = FloorText(answer, *deciding.place);
-  if (!floor.empty()) text += Paragraph("", floor, 0, width, style);
-  return text;
-}
-
-std::string Subject(const Answer& answer, const TextOptions& options, const Style& style) {
-  std::string hardware = HardwareText(answer.machine);
-  if (answer.machine.price && IsStalePrice(answer.machine.price_date, options.today)) {
-    hardware += "; this price is older than " + std::to_string(kStalePriceDays) + " days";
-  }
-  const auto line = [&](std::string_view label, const std::string& text) {
-    return Paragraph(std::string(kIndent, ' ') + std::string(label), text, kIndent + kLabel,
-                     options.width, style);
-  };
-  return line("model", ModelText(*answer.plan.model)) + line("method", MethodText(answer.plan)) +
-         line("batch", BatchText(answer.plan)) + line("with", ChoicesText(answer.plan)) +
-         line("on", hardware) + line("stack", answer.plan.facts.stack().Text());
-}
-
 std::string GaugeSection(const PlaceAnswer& place, int width, const Style& style) {
   if (!place.capacity || place.parts.empty()) return "";
   Gauge gauge;
@@ -143,16 +118,41 @@ std::string PartsSection(const PlaceAnswer& place, const TextOptions& options, c
 
 }  // namespace
 
+std::string HeadlineSection(const Answer& answer, const DecidingPlace& deciding, int width,
+                            const Style& style) {
+  const std::string verdict = VerdictWords(answer, deciding) + ":";
+  std::string text =
+      Paragraph("", verdict + " " + ReasonText(answer, *deciding.place), 0, width, Style(false));
+  text = style(FitTone(answer.fit), verdict) + text.substr(verdict.size());
+  const std::string floor = FloorText(answer, *deciding.place);
+  if (!floor.empty()) text += Paragraph("", floor, 0, width, style);
+  return text;
+}
+
+std::string SubjectSection(const Answer& answer, const TextOptions& options, const Style& style) {
+  std::string hardware = HardwareText(answer.machine);
+  if (answer.machine.price && IsStalePrice(answer.machine.price_date, options.today)) {
+    hardware += "; this price is older than " + std::to_string(kStalePriceDays) + " days";
+  }
+  const auto line = [&](std::string_view label, const std::string& text) {
+    return Paragraph(std::string(kIndent, ' ') + std::string(label), text, kIndent + kLabel,
+                     options.width, style);
+  };
+  return line("model", ModelText(*answer.plan.model)) + line("method", MethodText(answer.plan)) +
+         line("batch", BatchText(answer.plan)) + line("with", ChoicesText(answer.plan)) +
+         line("on", hardware) + line("stack", answer.plan.facts.stack().Text());
+}
+
 std::string FitText(const Answer& answer, const TextOptions& options) {
   const Style style(options.color);
   const DecidingPlace deciding = FindDecidingPlace(answer);
   std::string text;
   if (deciding.place == nullptr) {
     text = style(FitTone(Fit::kUnknown), "Unknown: no phase could be evaluated.") + "\n";
-    text += "\n" + Subject(answer, options, style);
+    text += "\n" + SubjectSection(answer, options, style);
   } else {
-    text = Headline(answer, deciding, options.width, style);
-    text += "\n" + Subject(answer, options, style);
+    text = HeadlineSection(answer, deciding, options.width, style);
+    text += "\n" + SubjectSection(answer, options, style);
     text += WarningsSection(answer.warnings, options.width, style);
     text += GaugeSection(*deciding.place, options.width, style);
     text += PartsSection(*deciding.place, options, style);

@@ -18,6 +18,9 @@ void WriteParts(const std::vector<verdict::PartBytes>& parts, JsonWriter* json);
 void WriteAssumptions(const std::vector<plan::Assumption>& assumptions, JsonWriter* json);
 void WriteWarnings(const std::vector<std::string>& warnings, JsonWriter* json);
 
+// All of trainfit.fit/1, for answers that have one inside.
+void WriteFit(const verdict::Answer& answer, JsonWriter* json);
+
 // The three fields point_bytes, low_bytes, high_bytes of the object that is open.
 void WriteEstimateFields(const verdict::Estimate& estimate, JsonWriter* json);
 // `key`: a number, or null when it is not known.

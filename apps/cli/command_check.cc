@@ -1,0 +1,21 @@
+#include "api/check.h"
+#include "cli/commands.h"
+#include "cli/output.h"
+
+namespace trainfit::cli {
+
+int RunCheck(const Request& request, const Environment& environment) {
+  api::CheckRequest question;
+  question.files = request.files;
+  question.on = request.on;
+  question.model = ModelOf(request, environment);
+  question.catalog_files = CatalogFiles(request, environment);
+  const Expected<api::Check> check = api::CheckFiles(question);
+  if (!check) return PrintErrors(check.error());
+  const bool is_written =
+      PrintAnswer(request.json ? api::CheckJson(*check)
+                               : api::CheckText(*check, TextOptionsFor(request, environment)));
+  return is_written ? StatusOf(check->answer.fit, request.strict) : kInternal;
+}
+
+}  // namespace trainfit::cli

@@ -1,0 +1,303 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "readers/configs/reading.h"
+
+namespace trainfit::readers {
+namespace {
+
+using spec::Optimizer;
+using spec::OptimizerLoop;
+using spec::Precision;
+using spec::Sharding;
+
+struct OptimizerWord {
+  std::string_view word;
+  Optimizer optimizer;
+  std::optional<OptimizerLoop> loop;
+};
+
+// transformers/training_args.py OptimizerNames; DeepSpeed's `optimizer.type`; torch's own names.
+constexpr std::array kOptimizers = std::to_array<OptimizerWord>({
+    {"adamw_torch", Optimizer::kAdamW, OptimizerLoop::kForeach},
+    {"adamw_torch_fused", Optimizer::kAdamW, OptimizerLoop::kFused},
+    {"adamw_hf", Optimizer::kAdamW, OptimizerLoop::kForLoop},
+    {"adamw_apex_fused", Optimizer::kAdamW, OptimizerLoop::kFused},
+    {"adamw", Optimizer::kAdamW, {}},
+    {"adam", Optimizer::kAdamW, {}},
+    {"adamw_bnb_8bit", Optimizer::kAdamW8bit, {}},
+    {"adamw_8bit", Optimizer::kAdamW8bit, {}},
+    {"paged_adamw_32bit", Optimizer::kPagedAdamW, {}},
+    {"paged_adamw", Optimizer::kPagedAdamW, {}},
+    {"paged_adamw_8bit", Optimizer::kPagedAdamW8bit, {}},
+    {"adafactor", Optimizer::kAdafactor, {}},
+    {"lion_32bit", Optimizer::kLion, {}},
+    {"lion", Optimizer::kLion, {}},
+    {"sgd", Optimizer::kSgd, {}},
+});
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+class Conclusion {
+ public:
+  Conclusion(Draft& draft, const Dialect* trainer, ConfigReading& reading)
+      : draft_(draft), trainer_(trainer), reading_(reading), recipe_(reading.recipe) {}
+
+  void Run() {
+    CheckAutos();
+    reading_.model = draft_.Word(Term::kModel);
+    if (trainer_ != nullptr) recipe_.framework = trainer_->framework;
+    Task();
+    Batch();
+    Numbers();
+    Method();
+    Kernels();
+    Spread();
+  }
+
+ private:
+  void Refuse(Term term, std::string_view what) {
+    const Said* said = draft_.Find(term);
+    draft_.Refuse(said->span, said->key.empty() ? std::string(Name(term)) : said->key, what);
+  }
+
+  // "auto" without a file that says what is meant.
+  void CheckAutos() {
+    for (const Draft::Left& left : draft_.left()) {
+      if (draft_.Has(left.term)) continue;
+      // transformers/integrations/deepspeed.py sets these from its arguments, which then have
+      // defaults of their own; without a trainer nobody does.
+      if (trainer_ != nullptr && left.term != Term::kZeroStage) continue;
+      draft_.Complain(ErrorAt(left.span, "open-auto",
+                              fmt::format("{} leaves {} to another file, which was not given",
+                                          left.key, Name(left.term)),
+                              left.term == Term::kZeroStage
+                                  ? "the DeepSpeed JSON as a further FILE"
+                                  : "the trainer's arguments as a further FILE"));
+    }
+  }
+
+  void Task() {
+    const std::string task = Lower(draft_.Word(Term::kTask));
+    if (task.empty() || task == "sft" || task == "pt") return;
+    Refuse(Term::kTask, task == "dpo" || task == "kto" || task == "orpo"
+                            ? "preference training (" + task + ")"
+                            : task);
+  }
+
+  void Batch() {
+    recipe_.micro_batch = draft_.Count(Term::kMicroBatch);
+    recipe_.gradient_accumulation = draft_.Count(Term::kAccumulation);
+    recipe_.sequence_length = draft_.Count(Term::kLength);
+    // One long row without a mask: what packing by best fit does, and collators that flatten.
+    if (draft_.Flag(Term::kPaddingFree)) recipe_.padding_free = true;
+  }
+
+  bool IsBf16() const {
+    return draft_.Flag(Term::kBf16) ||
+           (!draft_.Flag(Term::kFp16) && draft_.Word(Term::kMixedPrecision) == "bf16");
+  }
+  bool IsFp16() const {
+    return draft_.Flag(Term::kFp16) ||
+           (!draft_.Flag(Term::kBf16) && draft_.Word(Term::kMixedPrecision) == "fp16");
+  }
+
+  std::optional<spec::Dtype> ReadDtype(Term term) {
+    const Said* said = draft_.Find(term);
+    if (said == nullptr || said->word == "auto") return std::nullopt;
+    const std::optional<spec::Dtype> dtype = spec::ParseDtype(said->word);
+    if (!dtype) {
+      draft_.Complain(ErrorAt(said->span, "unknown-type",
+                              fmt::format("{}: there is no type {}", said->key, said->word),
+                              "bfloat16, float16, float32 or auto"));
+    }
+    return dtype;
+  }
+
+  void Numbers() {
+    if (draft_.Word(Term::kMixedPrecision) == "fp8") Refuse(Term::kMixedPrecision, "fp8");
+    recipe_.load_dtype = ReadDtype(Term::kLoadDtype);
+    reading_.load_as_stored = draft_.Word(Term::kLoadDtype) == "auto";
+    recipe_.adapter_dtype = ReadDtype(Term::kAdapterDtype);
+    const bool is_stored_half = recipe_.load_dtype == spec::Dtype::kBf16;
+    if (draft_.Flag(Term::kPureBf16)) {
+      recipe_.precision = Precision::kBf16Pure;
+      recipe_.load_dtype.reset();
+      reading_.load_as_stored = false;
+    } else if (draft_.Flag(Term::kPureFp16)) {
+      recipe_.precision = Precision::kFp16Pure;
+    } else if (IsBf16()) {
+      recipe_.precision = Precision::kBf16Mixed;
+    } else if (IsFp16()) {
+      recipe_.precision = Precision::kFp16Mixed;
+    } else if (trainer_ != nullptr) {
+      // Neither autocast: the weights' own type is that of everything.
+      recipe_.precision = is_stored_half                             ? Precision::kBf16Pure
+                          : recipe_.load_dtype == spec::Dtype::kFp16 ? Precision::kFp16Pure
+                                                                     : Precision::kFp32;
+      if (reading_.load_as_stored) recipe_.precision.reset();  // RecipeFor decides
+    }
+    if (const Said* said = draft_.Find(Term::kOptimizer)) ReadOptimizer(*said);
+  }
+
+  void ReadOptimizer(const Said& said) {
+    const std::string word = Lower(said.word);
+    for (const OptimizerWord& row : kOptimizers) {
+      if (row.word != word) continue;
+      recipe_.optimizer = row.optimizer;
+      recipe_.optimizer_loop = row.loop;
+      return;
+    }
+    Refuse(Term::kOptimizer, "optimizer " + said.word);
+  }
+
+  void Method() {
+    const bool is_4bit = draft_.Flag(Term::kLoad4bit);
+    if (draft_.Flag(Term::kLoad8bit)) Refuse(Term::kLoad8bit, "training over 8-bit weights");
+    const std::string adapter = Lower(draft_.Word(Term::kAdapter));
+    const bool has_adapter = adapter == "lora" || adapter == "qlora" || adapter == "true";
+    if (!has_adapter) {
+      if (is_4bit) {
+        const Said* said = draft_.Find(Term::kLoad4bit);
+        draft_.Complain(ErrorAt(said->span, "contradiction",
+                                "4-bit weights cannot be trained; adapters over them can",
+                                "LoRA as well"));
+      }
+      return;
+    }
+    recipe_.method = is_4bit || adapter == "qlora" ? spec::Method::kQlora : spec::Method::kLora;
+    spec::LoraRecipe lora;
+    if (const auto rank = draft_.Count(Term::kLoraRank)) lora.rank = *rank;
+    if (const Said* dropout = draft_.Find(Term::kLoraDropout)) {
+      lora.dropout = dropout->count == 0 ? dropout->fraction : 0;
+    }
+    if (const Said* targets = draft_.Find(Term::kLoraTargets)) {
+      lora.targets = targets->names;
+    } else {
+      reading_.has_default_targets = true;
+    }
+    if (const Said* saved = draft_.Find(Term::kModulesToSave)) lora.modules_to_save = saved->names;
+    recipe_.lora = std::move(lora);
+    if (recipe_.method != spec::Method::kQlora) return;
+    if (const Said* said = draft_.Find(Term::kDoubleQuant))
+      recipe_.double_quantization = said->flag;
+    if (const Said* said = draft_.Find(Term::kKbitPreparation)) {
+      recipe_.kbit_preparation = said->flag;
+    }
+  }
+
+  void Kernels() {
+    if (const Said* said = draft_.Find(Term::kCheckpointing)) {
+      recipe_.checkpointing = said->flag ? spec::Checkpointing::kFull : spec::Checkpointing::kNone;
+    }
+    if (const Said* said = draft_.Find(Term::kAttention)) ReadAttention(*said);
+    if (draft_.Flag(Term::kLiger)) {
+      recipe_.liger_kernels = true;
+      // transformers/integrations/liger.py: fused_linear_cross_entropy unless it is switched off.
+      recipe_.loss = spec::LossKernel::kFusedLinear;
+    }
+    const std::string_view loss = draft_.Word(Term::kLossKernel);
+    for (const auto kernel : {spec::LossKernel::kPlain, spec::LossKernel::kFusedLinear,
+                              spec::LossKernel::kTritonCrossEntropy, spec::LossKernel::kChunked}) {
+      if (loss == Name(kernel)) recipe_.loss = kernel;
+    }
+  }
+
+  void ReadAttention(const Said& said) {
+    using spec::AttentionImplementation;
+    const std::string word = Lower(said.word);
+    if (word == "eager") {
+      recipe_.attention = AttentionImplementation::kEager;
+    } else if (word == "sdpa") {
+      recipe_.attention = AttentionImplementation::kSdpa;
+    } else if (word == "flash_attention_2" || word == "flash2" ||
+               word == "kernels-community/flash-attn2" || word == "kernels-community/flash-attn") {
+      recipe_.attention = AttentionImplementation::kFlash2;
+    } else if (word == "flash_attention_3" || word == "flash3" ||
+               word == "kernels-community/flash-attn3" ||
+               word == "kernels-community/vllm-flash-attn3") {
+      recipe_.attention = AttentionImplementation::kFlash3;
+    } else {
+      Refuse(Term::kAttention, "attention " + said.word);
+    }
+  }
+
+  void RefuseParallel(Term term) {
+    if (draft_.Count(term).value_or(1) > 1) Refuse(term, Name(term));
+  }
+
+  void Spread() {
+    RefuseParallel(Term::kTensorParallel);
+    RefuseParallel(Term::kPipelineParallel);
+    RefuseParallel(Term::kContextParallel);
+    RefuseParallel(Term::kExpertParallel);
+    reading_.processes = draft_.Count(Term::kProcesses);
+    const auto per_node = draft_.Count(Term::kProcessesPerNode);
+    if (!reading_.processes && per_node) {
+      reading_.processes = *per_node * draft_.Count(Term::kNodes).value_or(1);
+    }
+    if (draft_.Has(Term::kZeroStage)) {
+      reading_.sharding_at = draft_.Find(Term::kZeroStage)->span;
+      Zero();
+    } else if (draft_.Flag(Term::kFsdp)) {
+      reading_.sharding_at = draft_.Find(Term::kFsdp)->span;
+      Fsdp();
+    }
+  }
+
+  void Zero() {
+    const std::int64_t stage = *draft_.Count(Term::kZeroStage);
+    switch (stage) {
+      case 1:
+        recipe_.sharding = Sharding::kZero1;
+        break;
+      case 2:
+        recipe_.sharding = Sharding::kZero2;
+        break;
+      case 3:
+        recipe_.sharding = Sharding::kZero3;
+        break;
+      default:
+        Refuse(Term::kZeroStage, fmt::format("DeepSpeed with stage {}", stage));
+    }
+    for (const Term term : {Term::kOffloadOptimizer, Term::kOffloadParameters}) {
+      const std::string device = Lower(draft_.Word(term));
+      if (device.empty() || device == "none") continue;
+      Refuse(term, fmt::format("{} to {}", Name(term), device));
+    }
+  }
+
+  void Fsdp() {
+    const std::int64_t version = draft_.Count(Term::kFsdpVersion).value_or(2);
+    recipe_.sharding = version == 1 ? Sharding::kFsdp1 : Sharding::kFsdp2;
+    const std::string_view strategy = draft_.Word(Term::kFsdpStrategy);
+    if (strategy == "no_shard") {
+      recipe_.sharding = Sharding::kDdp;
+    } else if (!strategy.empty() && strategy != "full_shard" && strategy != "true") {
+      Refuse(Term::kFsdpStrategy, fmt::format("FSDP with {}", strategy));
+    }
+    if (draft_.Flag(Term::kFsdpOffload)) Refuse(Term::kFsdpOffload, "FSDP's offload to the host");
+  }
+
+  Draft& draft_;
+  const Dialect* trainer_;
+  ConfigReading& reading_;
+  spec::Recipe& recipe_;
+};
+
+}  // namespace
+
+void Conclude(Draft& draft, const Dialect* trainer, ConfigReading& reading) {
+  Conclusion(draft, trainer, reading).Run();
+}
+
+}  // namespace trainfit::readers

@@ -1,0 +1,60 @@
+// What the files of a run say, put together.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic.h"
+#include "base/expected.h"
+#include "readers/configs/dialect.h"
+#include "readers/configs/draft.h"
+#include "spec/model.h"
+#include "spec/recipe.h"
+
+namespace trainfit::readers {
+
+enum class Syntax : std::uint8_t { kYaml, kJson, kToml, kCommand, kPython };
+
+struct ReadFile {
+  std::string path;
+  const Dialect* dialect = nullptr;
+  Syntax syntax = Syntax::kYaml;
+  std::string text;  // of the whole file
+};
+
+struct ConfigReading {
+  spec::Recipe recipe;
+  std::string model;  // as the files name it; empty: none does
+  std::vector<ReadFile> files;
+  std::vector<KeyUse> keys;
+  std::vector<FilledIn> filled_in;
+  Diagnostics warnings;
+  std::optional<std::int64_t> processes;  // GPUs that the files start
+  SourceSpan sharding_at;                 // where the sharding is stated; line 0: nowhere
+  bool load_as_stored = false;            // weights keep the checkpoint's type
+  bool has_default_targets = false;       // LoRA on what PEFT chooses for the model
+};
+
+// Reads files of any dialect, told by what is in them; a later file overrides an earlier one.
+// Errors: unreadable files, values of a wrong kind, and everything that the recipe cannot express,
+// by name.
+Expected<ConfigReading> ReadConfigs(const std::vector<std::string>& paths);
+
+// The same of texts in memory: pairs of name and text. No other file is looked into.
+struct NamedText {
+  std::string name;
+  std::string text;
+};
+Expected<ConfigReading> ReadConfigTexts(const std::vector<NamedText>& texts);
+
+// Completes what depends on the model: the type of weights as stored, PEFT's targets. Errors: PEFT
+// has no targets for this model.
+Expected<spec::Recipe> RecipeFor(const ConfigReading& reading, const spec::ModelSpec& model,
+                                 std::int64_t gpus);
+
+// Puts the draft's terms together. Problems are added to the draft.
+void Conclude(Draft& draft, const Dialect* trainer, ConfigReading& reading);
+
+}  // namespace trainfit::readers

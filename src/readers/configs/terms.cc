@@ -1,0 +1,69 @@
+#include "readers/configs/terms.h"
+
+#include <array>
+#include <cstddef>
+
+namespace trainfit::readers {
+namespace {
+
+struct TermRow {
+  std::string_view name;
+  ValueKind kind;
+};
+
+// In the order of the enumeration.
+constexpr std::array kRows = std::to_array<TermRow>({
+    {"", ValueKind::kWord},
+    {"model", ValueKind::kWord},
+    {"task", ValueKind::kWord},
+    {"micro-batch", ValueKind::kCount},
+    {"global batch", ValueKind::kCount},
+    {"gradient accumulation", ValueKind::kCount},
+    {"sequence length", ValueKind::kCount},
+    {"packing", ValueKind::kFlag},
+    {"padding-free batches", ValueKind::kFlag},
+    {"bf16 mixed precision", ValueKind::kFlag},
+    {"fp16 mixed precision", ValueKind::kFlag},
+    {"mixed precision", ValueKind::kWord},
+    {"weights and states in bf16", ValueKind::kFlag},
+    {"weights and states in fp16", ValueKind::kFlag},
+    {"type of the loaded weights", ValueKind::kWord},
+    {"adapters", ValueKind::kWord},
+    {"4-bit weights", ValueKind::kFlag},
+    {"8-bit weights", ValueKind::kFlag},
+    {"double quantization", ValueKind::kFlag},
+    {"k-bit preparation", ValueKind::kFlag},
+    {"type of the adapters", ValueKind::kWord},
+    {"optimizer", ValueKind::kWord},
+    {"activation checkpointing", ValueKind::kFlag},
+    {"attention", ValueKind::kWord},
+    {"loss kernel", ValueKind::kWord},
+    {"Liger kernels", ValueKind::kFlag},
+    {"LoRA rank", ValueKind::kCount},
+    {"LoRA dropout", ValueKind::kFraction},
+    {"LoRA targets", ValueKind::kNames},
+    {"modules trained whole", ValueKind::kNames},
+    {"ZeRO stage", ValueKind::kCount},
+    {"optimizer offload", ValueKind::kWord},
+    {"parameter offload", ValueKind::kWord},
+    {"FSDP", ValueKind::kFlag},
+    {"FSDP version", ValueKind::kCount},
+    {"FSDP sharding", ValueKind::kWord},
+    {"FSDP offload", ValueKind::kFlag},
+    {"distribution", ValueKind::kWord},
+    {"processes", ValueKind::kCount},
+    {"processes a node", ValueKind::kCount},
+    {"nodes", ValueKind::kCount},
+    {"tensor parallel", ValueKind::kCount},
+    {"pipeline parallel", ValueKind::kCount},
+    {"context parallel", ValueKind::kCount},
+    {"expert parallel", ValueKind::kCount},
+});
+static_assert(kRows.size() == kTerms);
+
+}  // namespace
+
+std::string_view Name(Term term) { return kRows.at(static_cast<std::size_t>(term)).name; }
+ValueKind KindOf(Term term) { return kRows.at(static_cast<std::size_t>(term)).kind; }
+
+}  // namespace trainfit::readers
