@@ -24,6 +24,7 @@ function(trainfit_test_program target label sources links timeout)
   add_executable(${target} ${sources})
   target_link_libraries(${target} PRIVATE ${links} GTest::gmock_main GTest::gtest rapidcheck
                         rapidcheck_gtest)
+  trainfit_precompiled(${target} tests)
   # Found when ctest runs, not when the program is linked: a build starts no test program.
   gtest_discover_tests(${target}
     TEST_PREFIX "${name}/"

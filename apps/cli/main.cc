@@ -1,5 +1,7 @@
 // trainfit: the command line. Reads arguments and environment, asks src/api, prints one answer.
 
+#include <malloc.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <exception>
@@ -20,6 +22,17 @@ namespace {
   PrintComplaint("internal error: " + message +
                  "\n  note: this is a mistake in trainfit, not in what you typed\n");
   std::_Exit(kInternal);
+}
+
+// Memory that was freed is used again, not given back and asked for anew: an answer takes some
+// milliseconds, and page faults would be a sixth of them.
+void KeepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kMost = 1 << 28;
+  mallopt(M_MMAP_THRESHOLD, kMost);
+  mallopt(M_TRIM_THRESHOLD, kMost);
+  mallopt(M_TOP_PAD, 1 << 20);
+#endif
 }
 
 int Print(const std::string& text) { return PrintAnswer(text) ? kOk : kInternal; }
@@ -43,6 +56,7 @@ int Run(const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   using trainfit::cli::EndWithFault;
   trainfit::SetCheckHandler(EndWithFault);
+  trainfit::cli::KeepFreedMemory();
   // A closed pipe is then an error of write(), which ends quietly.
   std::signal(SIGPIPE, SIG_IGN);
   try {

@@ -37,12 +37,6 @@ std::size_t LiveTensors::Find(std::uint64_t key) const {
   return cell;
 }
 
-void LiveTensors::Put(std::uint64_t key, std::int32_t entry) {
-  if (2 * (used_ + 1) > cells_.size()) Grow();
-  cells_[Find(key)] = {key, entry};
-  ++used_;
-}
-
 void LiveTensors::Grow() {
   std::vector<Cell> old(cells_.size() * 2);
   old.swap(cells_);
@@ -66,10 +60,11 @@ void LiveTensors::EraseCell(std::size_t hole) {
 }
 
 LiveTensor& LiveTensors::Insert(const Event& event) {
+  if (2 * (used_ + 1) > cells_.size()) Grow();
   const std::uint64_t key = Key(event.place, event.slot);
-  CHECK(cells_[Find(key)].entry < 0)
-      << "'" << event.label << "' is allocated in frame " << event.slot.frame << ", slot "
-      << event.slot.index << ", where a tensor is live already";
+  Cell& cell = cells_[Find(key)];
+  CHECK(cell.entry < 0) << "'" << event.label << "' is allocated in frame " << event.slot.frame
+                        << ", slot " << event.slot.index << ", where a tensor is live already";
   std::int32_t id = static_cast<std::int32_t>(entries_.size());
   if (unused_.empty()) {
     entries_.emplace_back();
@@ -77,7 +72,8 @@ LiveTensor& LiveTensors::Insert(const Event& event) {
     id = unused_.back();
     unused_.pop_back();
   }
-  Put(key, id);
+  cell = {key, id};
+  ++used_;
   LiveTensor& tensor = entries_[static_cast<std::size_t>(id)];
   tensor.requested = event.bytes;
   tensor.block = -1;
@@ -104,16 +100,17 @@ LiveTensor LiveTensors::Remove(const Event& event) {
 }
 
 void LiveTensors::Move(const Event& event) {
-  const std::size_t cell = Find(Key(event.place, event.slot));
-  const std::int32_t id = cells_[cell].entry;
+  const std::size_t old = Find(Key(event.place, event.slot));
+  const std::int32_t id = cells_[old].entry;
   CHECK(id >= 0) << "'" << event.label << "' is moved from frame " << event.slot.frame << ", slot "
                  << event.slot.index << ", where no tensor is live";
-  EraseCell(cell);
+  EraseCell(old);
   const std::uint64_t key = Key(event.place, event.to);
-  CHECK(cells_[Find(key)].entry < 0)
-      << "'" << event.label << "' is moved to frame " << event.to.frame << ", slot "
-      << event.to.index << ", where a tensor is live already";
-  Put(key, id);
+  Cell& cell = cells_[Find(key)];
+  CHECK(cell.entry < 0) << "'" << event.label << "' is moved to frame " << event.to.frame
+                        << ", slot " << event.to.index << ", where a tensor is live already";
+  cell = {key, id};
+  ++used_;
   LiveTensor& tensor = entries_[static_cast<std::size_t>(id)];
   tensor.role = event.role;  // a gradient that is handed over changes what it is for
   tensor.label = event.label;

@@ -45,7 +45,6 @@ class LiveTensors {
 
   std::size_t Home(std::uint64_t key) const;
   std::size_t Find(std::uint64_t key) const;  // the cell of the key, or the empty one it would get
-  void Put(std::uint64_t key, std::int32_t entry);
   void EraseCell(std::size_t cell);
   void Grow();
 

@@ -22,18 +22,6 @@ constexpr std::size_t Index(Place place) { return static_cast<std::size_t>(place
 // The first slot of held allocations in the shared frame, above every range of program/event.h.
 constexpr std::int32_t kHeldSlots = 1 << 28;
 
-bool Computes(Phase phase) {
-  switch (phase) {
-    case Phase::kFirstStep:
-    case Phase::kSteadyStep:
-    case Phase::kEvaluate:
-    case Phase::kGenerate:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Bytes CountedSum(std::span<const HeldAllocation> held) {
   Bytes sum;
   for (const HeldAllocation& each : held) sum += CountedBytes(Place::kGpu, each.bytes);
@@ -165,13 +153,7 @@ PhaseReading Reader::Read(const program::PhaseProgram& phase, const PlaceLevels&
 
 // cuBLAS workspaces: allocations that no program contains.
 void Reader::Hold() {
-  for (std::size_t i = 0; i < options_.held.size(); ++i) {
-    Event event;
-    event.kind = EventKind::kAlloc;
-    event.role = program::Role::kWorkspace;
-    event.slot = {program::kSharedFrame, kHeldSlots + static_cast<std::int32_t>(i)};
-    event.bytes = options_.held[i].bytes;
-    event.label = options_.held[i].label;
+  for (const Event& event : HeldEvents(options_.held)) {
     LiveTensor& tensor = tensors_.Insert(event);
     tensor.counted = CountedBytes(event.place, event.bytes);
     level_[Index(Place::kGpu)] += tensor.counted;
@@ -245,7 +227,7 @@ void Reader::Run(const Event& event, const Segment& leaf) {
   if (operation.kernel == program::KernelClass::kWait) return;
   last_operation_ = operation.label;
   if (unnamed_.empty()) return;
-  for (std::string_view* operation : unnamed_) *operation = last_operation_;
+  for (std::string_view* name : unnamed_) *name = last_operation_;
   for (std::int32_t* frame : unplaced_) *frame = event.slot.frame;
   unnamed_.clear();
   unplaced_.clear();
@@ -293,6 +275,33 @@ void Reader::Finish() {
 }
 
 }  // namespace
+
+bool Computes(Phase phase) {
+  switch (phase) {
+    case Phase::kFirstStep:
+    case Phase::kSteadyStep:
+    case Phase::kEvaluate:
+    case Phase::kGenerate:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<Event> HeldEvents(std::span<const HeldAllocation> held) {
+  std::vector<Event> events;
+  events.reserve(held.size());
+  for (const HeldAllocation& each : held) {
+    Event event;
+    event.kind = EventKind::kAlloc;
+    event.role = program::Role::kWorkspace;
+    event.slot = {program::kSharedFrame, kHeldSlots + static_cast<std::int32_t>(events.size())};
+    event.bytes = each.bytes;
+    event.label = each.label;
+    events.push_back(event);
+  }
+  return events;
+}
 
 std::size_t SummarizePhases(const program::RankProgram& rank, std::span<const HeldAllocation> held,
                             std::span<PlaceLevels> out) {

@@ -39,6 +39,11 @@ struct HeldAllocation {
   const char* label = "";  // static text
 };
 
+// These allocations as events, in the shared frame.
+std::vector<program::Event> HeldEvents(std::span<const HeldAllocation> held);
+// Whether kernels run in this phase: cuBLAS is first used in the first such phase.
+bool Computes(program::Phase phase);
+
 // The summary.
 
 // Levels of each phase, in order; returns how many were written (at most out.size()). No heap.

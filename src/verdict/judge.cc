@@ -6,6 +6,7 @@
 
 #include "frameworks/builder.h"
 #include "memory/peak.h"
+#include "memory/shortage.h"
 #include "verdict/capacity.h"
 #include "verdict/explain.h"
 
@@ -159,23 +160,19 @@ Expected<Answer> Judge(const Case& question) {
   return answer;
 }
 
-bool RunsOnCard(const Case& question) {
-  const auto plan =
-      plan::ResolvePlan(question.recipe, question.model, question.machine, question.facts);
-  if (!plan.has_value()) return false;
-  const program::Program program = frameworks::BuildProgram(*plan);
-  const Fixed fixed = FixedBytes(*plan, question.machine);
-  memory::ReadOptions options;
-  options.held = fixed.held;
-  options.allocator.capacity =
+Expected<std::optional<memory::Shortage>> FindShortage(const Case& question) {
+  ASSIGN_OR_RETURN(const plan::Plan plan, plan::ResolvePlan(question.recipe, question.model,
+                                                            question.machine, question.facts));
+  const program::Program program = frameworks::BuildProgram(plan);
+  const Fixed fixed = FixedBytes(plan, question.machine);
+  memory::AllocatorSettings settings;
+  settings.capacity =
       memory::AllocatorCapacity(memory::UsableOf(question.machine.gpu), fixed.outside);
-  return std::all_of(
-      program.ranks.begin(), program.ranks.end(), [&](const program::RankProgram& rank) {
-        const std::vector<memory::PhaseReading> phases = memory::ReadPhases(rank, options);
-        return std::all_of(phases.begin(), phases.end(), [](const memory::PhaseReading& phase) {
-          return phase.gpu.has_value() && !phase.gpu->out_of_memory.has_value();
-        });
-      });
+  for (const program::RankProgram& rank : program.ranks) {
+    const auto shortage = memory::FindShortage(rank, fixed.held, settings);
+    if (shortage.has_value()) return shortage;
+  }
+  return std::nullopt;
 }
 
 Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> reserved_ratio) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/expected.h"
+#include "memory/shortage.h"
 #include "plan/plan.h"
 #include "spec/machine.h"
 #include "spec/model.h"
@@ -39,8 +40,9 @@ struct QuickAnswer {
 // `reserved_ratio`: reserved over allocated of a related case that was replayed; unset: typical.
 Expected<QuickAnswer> JudgeQuickly(const Case& question, std::optional<double> reserved_ratio = {});
 
-// Whether the caching allocator gets through all phases on this card, giving back what it must.
-bool RunsOnCard(const Case& question);
+// The first allocation that fails when the caching allocator goes through all phases on this card,
+// giving back what it must. Unset: it gets through. Errors: those of plan::ResolvePlan.
+Expected<std::optional<memory::Shortage>> FindShortage(const Case& question);
 
 // The largest micro-batch and length, and the fewest GPUs of this card, whose point estimate is
 // within the capacity.

@@ -20,6 +20,7 @@ class Search {
 
   using Change = void (*)(Case&, std::int64_t);
 
+  // The largest value that fits by the summary and through which the allocator gets on this card.
   std::optional<std::int64_t> Largest(std::int64_t largest, Change change) const;
   // Unset: the case contradicts itself.
   std::optional<Bytes> Need(const Case& changed) const {
@@ -29,9 +30,6 @@ class Search {
   }
 
  private:
-  // Replayed on the card, and lowered by a sixteenth while the allocator fails.
-  std::optional<std::int64_t> Confirm(std::int64_t value, Change change) const;
-
   const Case& question_;
   std::optional<double> ratio_;
 };
@@ -75,26 +73,29 @@ std::optional<std::int64_t> LargestWithin(Bytes capacity, std::int64_t largest,
   return good.value;
 }
 
-std::optional<std::int64_t> Search::Confirm(std::int64_t value, Change change) const {
+std::optional<std::int64_t> Search::Largest(std::int64_t largest, Change change) const {
   constexpr int kTries = 8;
-  for (int i = 0; i < kTries && value >= 1; ++i) {
+  const auto changed_to = [&](std::int64_t value) {
     Case changed = question_;
     change(changed, value);
-    if (RunsOnCard(changed)) return value;
-    value = std::min(value - 1, value - value / 16);
+    return changed;
+  };
+  Bytes room = GpuCapacity(question_.machine);
+  Bytes step(room.value() / 64);
+  for (int i = 0; i < kTries; ++i) {
+    const auto found =
+        LargestWithin(room, largest, [&](std::int64_t value) { return Need(changed_to(value)); });
+    if (!found.has_value()) return std::nullopt;
+    const auto shortage = FindShortage(changed_to(*found));
+    if (shortage.has_value() && !shortage->has_value()) return found;
+    // Free memory was there, but not in one piece: leave room for one more request like that.
+    if (shortage.has_value()) step = std::max(step, (*shortage)->requested);
+    room -= step;
+    step = step * 2;
+    largest = *found - 1;
+    if (largest < 1) break;
   }
   return std::nullopt;
-}
-
-std::optional<std::int64_t> Search::Largest(std::int64_t largest, Change change) const {
-  const auto found =
-      LargestWithin(GpuCapacity(question_.machine), largest, [&](std::int64_t value) {
-        Case changed = question_;
-        change(changed, value);
-        return Need(changed);
-      });
-  if (!found.has_value()) return std::nullopt;
-  return Confirm(*found, change);
 }
 
 // Fully sharded over the GPUs of one node, then whole nodes of 8.
