@@ -75,6 +75,7 @@ std::optional<std::int64_t> LargestWithin(Bytes capacity, std::int64_t largest,
 
 std::optional<std::int64_t> Search::Largest(std::int64_t largest, Change change) const {
   constexpr int kTries = 8;
+  constexpr std::int64_t kFine = 16;  // a bracket narrower than a sixteenth is not halved further
   const auto changed_to = [&](std::int64_t value) {
     Case changed = question_;
     change(changed, value);
@@ -82,20 +83,31 @@ std::optional<std::int64_t> Search::Largest(std::int64_t largest, Change change)
   };
   Bytes room = GpuCapacity(question_.machine);
   Bytes step(room.value() / 64);
-  for (int i = 0; i < kTries; ++i) {
-    const auto found =
-        LargestWithin(room, largest, [&](std::int64_t value) { return Need(changed_to(value)); });
-    if (!found.has_value()) return std::nullopt;
-    const auto shortage = FindShortage(changed_to(*found));
-    if (shortage.has_value() && !shortage->has_value()) return found;
+  std::int64_t fails = largest + 1;
+  std::optional<std::int64_t> runs;
+  for (int i = 0; i < kTries && (!runs || fails - *runs > 1 + *runs / kFine); ++i) {
+    std::optional<std::int64_t> next;
+    if (runs.has_value()) {
+      next = *runs + (fails - *runs) / 2;
+    } else {
+      next = LargestWithin(room, fails - 1,
+                           [&](std::int64_t value) { return Need(changed_to(value)); });
+    }
+    if (!next.has_value()) return std::nullopt;
+    const auto shortage = FindShortage(changed_to(*next));
+    if (shortage.has_value() && !shortage->has_value()) {
+      runs = next;
+      if (i == 0) return runs;  // nothing above it fits by the summary
+      continue;
+    }
+    fails = *next;
+    if (fails <= 1) return std::nullopt;
     // Free memory was there, but not in one piece: leave room for one more request like that.
     if (shortage.has_value()) step = std::max(step, (*shortage)->requested);
     room -= step;
     step = step * 2;
-    largest = *found - 1;
-    if (largest < 1) break;
   }
-  return std::nullopt;
+  return runs;
 }
 
 // Fully sharded over the GPUs of one node, then whole nodes of 8.
