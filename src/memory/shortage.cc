@@ -27,6 +27,9 @@ class ShortageFinder : public program::EventSink {
       case EventKind::kMove:
         tensors_.Move(event);
         break;
+      case EventKind::kEmptyCache:
+        allocator_.EmptyCache();
+        break;
       case EventKind::kRun:
         break;
     }
