@@ -233,6 +233,7 @@ class Parser {
 
   void Remember(const Given& given) {
     const Option& option = *given.option;
+    result_.request.places.push_back({option.name, given.value_span});
     if (option.group == Group::kOutput || option.group == Group::kCase) return;
     std::string& typed = result_.request.typed;
     if (!typed.empty()) typed += ' ';
@@ -255,7 +256,9 @@ class Parser {
       Complain(text_.SpanOf(positional_[i]), "too-many-arguments",
                "one model at a time: " + Quoted(words_[positional_[i]]) + " is one word too many");
     }
-    if (!is_named && !positional_.empty()) result_.request.model = words_[positional_[0]];
+    if (is_named || positional_.empty()) return;
+    result_.request.model = words_[positional_[0]];
+    result_.request.places.push_back({kModelPlace, text_.SpanOf(positional_[0])});
   }
 
   void CheckComplete() {

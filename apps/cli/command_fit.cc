@@ -1,4 +1,5 @@
 #include "cli/commands.h"
+#include "cli/locate.h"
 #include "cli/output.h"
 
 namespace trainfit::cli {
@@ -6,7 +7,7 @@ int RunFit(const Request& request, const Environment& environment) {
   api::FitRequest question{ModelOf(request, environment), request.on, request.recipe};
   question.catalog_files = CatalogFiles(request, environment);
   const Expected<verdict::Answer> answer = api::Fit(question);
-  if (!answer) return PrintErrors(answer.error());
+  if (!answer) return PrintErrors(Located(answer.error(), request));
   const bool is_written =
       PrintAnswer(request.json ? api::FitJson(*answer)
                                : api::FitText(*answer, TextOptionsFor(request, environment)));

@@ -2,6 +2,7 @@
 
 #include "base/nearest_word.h"
 #include "cli/commands.h"
+#include "cli/locate.h"
 #include "cli/output.h"
 
 namespace trainfit::cli {
@@ -21,7 +22,7 @@ int RunSurvey(const Request& request, const Environment& environment) {
       {ModelOf(request, environment), request.recipe, CatalogFiles(request, environment)});
   if (!survey) {
     SuggestCommand(request.model, &survey.error());
-    return PrintErrors(survey.error());
+    return PrintErrors(Located(survey.error(), request));
   }
   const bool is_written =
       PrintAnswer(request.json ? api::SurveyJson(*survey)

@@ -4,15 +4,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/api.h"
 #include "api/render.h"
 #include "api/validation.h"
+#include "base/diagnostic.h"
 
 namespace trainfit::cli {
 
+// Where an option's value stands on the command line.
+struct Place {
+  std::string_view option;  // its name in the table, or kModelPlace
+  SourceSpan span;
+};
+inline constexpr std::string_view kModelPlace = "MODEL";
+
 struct Request {
+  std::vector<Place> places;
   std::string model;
   std::string on;
   spec::Recipe recipe;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/nearest_word.h"
+#include "base/text.h"
 #include "frameworks/huggingface/facts.h"
 
 namespace trainfit::frameworks {
@@ -28,8 +29,43 @@ Diagnostic Unknown(std::string_view what, std::string_view typed,
                    const std::vector<std::string>& known) {
   const std::string nearest = NearestWord(typed, known);
   return Error("unknown-" + std::string(what),
-               "there is no " + std::string(what) + " \"" + std::string(typed) + "\" here",
-               nearest);
+               "there is no " + std::string(what) + " " + Quoted(typed) + " here", nearest);
+}
+
+// "2.7.0+cu128", "5.0.0rc1": begins with a digit, and what follows is a version's alphabet.
+bool IsVersion(std::string_view text) {
+  if (text.empty() || text.front() < '0' || text.front() > '9') return false;
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '+' || c == '-';
+  });
+}
+
+// Each word is package==version.
+Diagnostics SetVersions(std::string_view versions, plan::Stack* stack) {
+  std::vector<std::string> set;
+  for (const std::string& word : Words(versions)) {
+    const std::size_t equals = word.find("==");
+    const std::string name = word.substr(0, equals);
+    const auto package =
+        std::find_if(stack->packages.begin(), stack->packages.end(),
+                     [&](const plan::Package& candidate) { return candidate.name == name; });
+    if (package == stack->packages.end()) {
+      std::vector<std::string> known;
+      known.reserve(stack->packages.size());
+      for (const plan::Package& candidate : stack->packages) known.push_back(candidate.name);
+      return {Unknown("package", name, known)};
+    }
+    const std::string version = equals == std::string::npos ? "" : word.substr(equals + 2);
+    if (!IsVersion(version)) {
+      return {Error("bad-version", Quoted(word) + " gives no version", name + "==1.2.3")};
+    }
+    if (std::find(set.begin(), set.end(), name) != set.end()) {
+      return {Error("bad-version", "two versions of " + name + " are given", word)};
+    }
+    set.push_back(name);
+    package->version = plan::ParseVersion(version);
+  }
+  return {};
 }
 
 }  // namespace
@@ -42,23 +78,7 @@ Expected<plan::FactTable> FindFacts(std::string_view framework, std::string_view
   } else if (!framework.empty() && framework != "huggingface" && framework != "trl") {
     return Fail(Unknown("framework", framework, {"huggingface", "transformers", "trl"}));
   }
-  for (const std::string& word : Words(versions)) {
-    const std::size_t equals = word.find("==");
-    const std::string name = word.substr(0, equals);
-    const auto package =
-        std::find_if(stack.packages.begin(), stack.packages.end(),
-                     [&](const plan::Package& candidate) { return candidate.name == name; });
-    if (package == stack.packages.end()) {
-      std::vector<std::string> known;
-      known.reserve(stack.packages.size());
-      for (const plan::Package& candidate : stack.packages) known.push_back(candidate.name);
-      return Fail(Unknown("package", name, known));
-    }
-    if (equals == std::string::npos || equals + 2 >= word.size()) {
-      return Fail(Error("bad-version", "\"" + word + "\" gives no version", name + "==1.2.3"));
-    }
-    package->version = plan::ParseVersion(std::string_view(word).substr(equals + 2));
-  }
+  if (auto errors = SetVersions(versions, &stack); !errors.empty()) return Fail(std::move(errors));
   return plan::FactTable(std::move(stack), huggingface::FactRows());
 }
 

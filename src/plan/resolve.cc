@@ -174,7 +174,12 @@ class Resolver {
   }
 
   void MethodAndPrecision() {
-    plan_.method = recipe_.method;
+    plan_.method =
+        recipe_.method.value_or(recipe_.lora.has_value() ? Method::kLora : Method::kFull);
+    if (!recipe_.method.has_value()) {
+      Assume("method", recipe_.lora.has_value() ? "LoRA" : "full fine-tuning", Basis::kAssumed,
+             recipe_.lora.has_value() ? "LoRA's options were given" : "nothing was said");
+    }
     if (recipe_.precision.has_value()) {
       plan_.precision = *recipe_.precision;
     } else if (machine_.gpu.supports_bf16) {
@@ -360,17 +365,17 @@ class Resolver {
                                        "not apply to it",
                                        Name(plan_.optimizer), Name(*recipe_.optimizer_loop))));
     }
-    if (recipe_.method == Method::kFull && recipe_.lora.has_value()) {
+    if (plan_.method == Method::kFull && recipe_.lora.has_value()) {
       errors_.push_back(Error("contradiction",
                               "LoRA options were given, but the method is full fine-tuning",
                               "--method lora"));
     }
-    if (recipe_.method != Method::kQlora && recipe_.double_quantization.has_value()) {
+    if (plan_.method != Method::kQlora && recipe_.double_quantization.has_value()) {
       errors_.push_back(
           Error("contradiction",
                 fmt::format("double quantization is for 4-bit weights, but the method "
                             "is {}",
-                            Name(recipe_.method)),
+                            Name(plan_.method)),
                 "--method qlora"));
     }
     CheckExperts();

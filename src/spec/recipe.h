@@ -62,7 +62,7 @@ struct LoraRecipe {
 };
 
 struct Recipe {
-  Method method = Method::kFull;
+  std::optional<Method> method;
   std::string framework;  // "" = the current Hugging Face stack
   std::string framework_version;
   std::optional<Precision> precision;

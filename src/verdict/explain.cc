@@ -2,15 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
-
 namespace trainfit::verdict {
 namespace {
 
 using program::Role;
-using spec::Dtype;
 
 std::string Grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
@@ -52,74 +47,84 @@ std::string_view Source(Role role) {
   return "";
 }
 
-// The elements of all tensors by how they are held: "2 B × 7,241,732,096 (bf16)".
-std::string WeightFormula(const plan::Plan& plan) {
-  std::map<std::pair<Dtype, bool>, std::int64_t> elements;
-  const spec::Stack& stack = plan.model->Text();
-  const auto add = [&](const spec::TensorSpec& tensor, std::int64_t layers) {
-    const plan::ParameterPlan held = plan::HoldParameter(plan, tensor);
-    elements[{held.dtype, held.quantized_4bit}] += tensor.Elements() * layers;
-  };
-  for (const spec::TensorSpec& tensor : stack.before) add(tensor, 1);
-  for (const spec::LayerRun& run : stack.runs) {
-    for (const spec::TensorSpec& tensor : stack.kinds[static_cast<std::size_t>(run.kind)].tensors) {
-      add(tensor, run.count);
-    }
-  }
-  for (const spec::TensorSpec& tensor : stack.after) add(tensor, 1);
-  std::string text;
-  for (const auto& [held, count] : elements) {
-    if (!text.empty()) text += " + ";
-    text += held.second ? fmt::format("0.5 B × {} (4-bit)", Grouped(count))
-                        : fmt::format("{} B × {} ({})", spec::ElementBytes(held.first),
-                                      Grouped(count), Name(held.first));
-  }
-  return text;
-}
-
-// The largest labels of a role, so that the number can be traced to tensors.
-std::string LabelFormula(std::span<const memory::Part> parts, Role role) {
-  constexpr int kShown = 4;
-  std::string text;
-  int shown = 0;
-  for (const memory::Part& part : parts) {
-    if (part.role != role || part.bytes == Bytes()) continue;
-    if (++shown > kShown) return text + " + …";
-    if (!text.empty()) text += " + ";
-    text += fmt::format("{} {:.3f} GiB ({})", part.label, InGiB(part.bytes), part.tensors);
-  }
-  return text;
-}
-
-Dtype TrainedDtype(const plan::Plan& plan) {
-  return plan.method == spec::Method::kFull ? plan.weight_dtype : plan.adapter_dtype;
-}
-
-std::string Formula(const plan::Plan& plan, std::span<const memory::Part> parts, Role role) {
-  const std::int64_t trained = plan::TrainableParameterCount(plan);
-  const std::int64_t bytes = spec::ElementBytes(TrainedDtype(plan));
+// Bytes of these roles follow from the model's shapes; the others from rules of the framework that
+// were read in its source.
+Basis BasisOf(Role role) {
   switch (role) {
     case Role::kWeights:
-      return WeightFormula(plan);
     case Role::kAdapterWeights:
-      return fmt::format("{} B × {} adapter parameters", bytes,
-                         Grouped(plan::AdapterParameterCount(plan)));
+    case Role::kQuantizationState:
+    case Role::kMasterWeights:
     case Role::kGradients:
-      return fmt::format("{} B × {} trained parameters, as far as they exist at the peak", bytes,
-                         Grouped(trained));
     case Role::kOptimizerState:
-      return fmt::format("{} states of {} trained parameters", Name(plan.optimizer),
-                         Grouped(trained));
     case Role::kCheckpoints:
-      return fmt::format("{} B × {} layers × {} tokens × {} hidden",
-                         spec::ElementBytes(plan.method == spec::Method::kFull ? plan.weight_dtype
-                                            : plan.kbit_preparation            ? Dtype::kFp32
-                                                                               : plan.weight_dtype),
-                         plan.model->Text().Layers(), Grouped(plan.TokensPerMicroBatch()),
-                         Grouped(plan.model->Text().hidden));
+      return Basis::kExact;
     default:
-      return LabelFormula(parts, role);
+      return Basis::kSource;
   }
+}
+
+// "2 B × 7,241,732,096 parameters" where the bytes are a whole number a parameter, of all ranks
+// together if need be; else the ratio.
+std::string PerParameter(Bytes bytes, std::int64_t parameters, std::int64_t ranks,
+                         std::string_view what) {
+  if (parameters <= 0) return "";
+  for (const std::int64_t shares : {std::int64_t{1}, ranks}) {
+    const Bytes whole = bytes * shares;
+    if (whole.value() % parameters != 0) continue;
+    return fmt::format("{} B × {} {}{}", whole.value() / parameters, Grouped(parameters), what,
+                       shares > 1 ? fmt::format(" ÷ {} ranks", shares) : "");
+  }
+  const double ratio = static_cast<double>(bytes.value()) / static_cast<double>(parameters);
+  return fmt::format("{:.3f} B × {} {}", ratio, Grouped(parameters), what);
+}
+
+std::string Ratio(const plan::Plan& plan, const memory::Part& role) {
+  const std::int64_t ranks = plan.parallel.data;
+  switch (role.role) {
+    case Role::kWeights:
+      return PerParameter(role.bytes, spec::ParameterCount(*plan.model), ranks, "parameters");
+    case Role::kAdapterWeights:
+      return PerParameter(role.bytes, plan::AdapterParameterCount(plan), ranks,
+                          "adapter parameters");
+    case Role::kMasterWeights:
+    case Role::kGradients:
+    case Role::kOptimizerState:
+      return PerParameter(role.bytes, plan::TrainableParameterCount(plan), ranks,
+                          "trained parameters");
+    default:
+      return "";
+  }
+}
+
+std::string Piece(std::string_view label, Bytes bytes, std::int64_t tensors) {
+  return tensors == 1 ? fmt::format("{} {} B", label, Grouped(bytes.value()))
+                      : fmt::format("{} {} B in {}", label, Grouped(bytes.value()), tensors);
+}
+
+// The role's largest tensors by name, and the rest of them, so that the sum is the role's bytes.
+std::string Pieces(std::span<const memory::Part> parts, const memory::Part& role) {
+  constexpr int kShown = 4;
+  std::string text;
+  Bytes rest = role.bytes;
+  std::int64_t others = role.tensors;
+  int shown = 0;
+  for (const memory::Part& part : parts) {
+    if (part.role != role.role || part.bytes == Bytes() || ++shown > kShown) continue;
+    if (!text.empty()) text += " + ";
+    text += Piece(part.label, part.bytes, part.tensors);
+    rest -= part.bytes;
+    others -= part.tensors;
+  }
+  if (rest > Bytes()) text += " + " + Piece("others", rest, others);
+  return text;
+}
+
+std::string Formula(const plan::Plan& plan, std::span<const memory::Part> parts,
+                    const memory::Part& role) {
+  const std::string ratio = Ratio(plan, role);
+  const std::string pieces = Pieces(parts, role);
+  return ratio.empty() ? pieces : ratio + " = " + pieces;
 }
 
 }  // namespace
@@ -128,8 +133,8 @@ std::vector<PartBytes> ExplainParts(const plan::Plan& plan, std::span<const memo
   std::vector<PartBytes> explained;
   for (const memory::Part& role : memory::ByRole(parts)) {
     if (role.bytes == Bytes()) continue;
-    explained.push_back({std::string(Name(role.role)), role.bytes, Basis::kExact,
-                         Formula(plan, parts, role.role), std::string(Source(role.role))});
+    explained.push_back({std::string(Name(role.role)), role.bytes, BasisOf(role.role),
+                         Formula(plan, parts, role), std::string(Source(role.role))});
   }
   return explained;
 }

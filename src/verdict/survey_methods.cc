@@ -1,5 +1,7 @@
 #include "verdict/survey_methods.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -146,6 +148,14 @@ std::optional<Holder> FirstConfirmed(const SurveyQuestion& question, const Metho
   return std::nullopt;
 }
 
+// One node if one node holds it: cards of several nodes wait for their network, which a price an
+// hour does not show.
+void PreferOneNode(std::vector<Option>& options) {
+  const auto is_one_node = [](const Option& o) { return o.holder.gpus <= kPerNode; };
+  if (std::none_of(options.begin(), options.end(), is_one_node)) return;
+  std::erase_if(options, [&](const Option& o) { return !is_one_node(o); });
+}
+
 Expected<SurveyRow> SurveyRowOf(const SurveyQuestion& question, const MethodRow& row) {
   // Memory is stated for one large card, so that it does not depend on what happens to fit.
   const auto largest =
@@ -170,9 +180,41 @@ Expected<SurveyRow> SurveyRowOf(const SurveyQuestion& question, const MethodRow&
     options.push_back({*holder, &candidate});
     if (holder->price.has_value()) priced.push_back({*holder, &candidate});
   }
+  PreferOneNode(options);
+  PreferOneNode(priced);
   result.smallest = FirstConfirmed(question, row, std::move(options), IsSmaller);
   result.cheapest = FirstConfirmed(question, row, std::move(priced), IsCheaper);
   return result;
+}
+
+// Every assumption once; those that not all methods share say whose they are.
+std::vector<plan::Assumption> AssumptionsOf(const std::vector<SurveyRow>& rows) {
+  std::vector<plan::Assumption> assumptions;
+  std::vector<std::vector<std::string>> holders;  // by assumption: the methods that make it
+  for (const SurveyRow& row : rows) {
+    for (const plan::Assumption& assumption : row.plan.assumptions) {
+      const auto at = std::find(assumptions.begin(), assumptions.end(), assumption);
+      if (at == assumptions.end()) {
+        assumptions.push_back(assumption);
+        holders.push_back({row.name});
+      } else {
+        holders[static_cast<std::size_t>(at - assumptions.begin())].push_back(row.name);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < assumptions.size(); ++i) {
+    std::vector<std::string> others;
+    for (const SurveyRow& row : rows) {
+      if (std::find(holders[i].begin(), holders[i].end(), row.name) == holders[i].end()) {
+        others.push_back(row.name);
+      }
+    }
+    if (others.empty()) continue;
+    const bool is_rule = others.size() < holders[i].size();
+    assumptions[i].what += fmt::format(" ({}{})", is_rule ? "not " : "",
+                                       fmt::join(is_rule ? others : holders[i], "; "));
+  }
+  return assumptions;
 }
 
 }  // namespace
@@ -183,15 +225,7 @@ Expected<Survey> SurveyMethods(const SurveyQuestion& question) {
     ASSIGN_OR_RETURN(SurveyRow result, SurveyRowOf(question, row));
     survey.rows.push_back(std::move(result));
   }
-  // Assumptions of the first method that every other one shares.
-  for (const plan::Assumption& assumption : survey.rows.front().plan.assumptions) {
-    const bool shared =
-        std::all_of(survey.rows.begin(), survey.rows.end(), [&](const SurveyRow& row) {
-          const auto& all = row.plan.assumptions;
-          return std::find(all.begin(), all.end(), assumption) != all.end();
-        });
-    if (shared) survey.assumptions.push_back(assumption);
-  }
+  survey.assumptions = AssumptionsOf(survey.rows);
   for (const SurveyRow& row : survey.rows) {
     for (const Diagnostic& warning : row.plan.warnings) {
       const bool is_new = std::find(survey.warnings.begin(), survey.warnings.end(),

@@ -166,6 +166,8 @@ class Conclusion {
     const std::string adapter = Lower(draft_.Word(Term::kAdapter));
     const bool has_adapter = adapter == "lora" || adapter == "qlora" || adapter == "true";
     if (!has_adapter) {
+      recipe_.method =
+          spec::Method::kFull;  // every tool trains the whole model unless told to adapt
       if (is_4bit) {
         const Said* said = draft_.Find(Term::kLoad4bit);
         draft_.Complain(ErrorAt(said->span, "contradiction",
