@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "catalog/kernel_rates.h"
 #include "catalog/names.h"
 #include "catalog/packed.h"
 #include "catalog/records.h"
@@ -251,6 +252,26 @@ std::string Table(const std::string& type, const std::string& name, const std::s
   return "constexpr " + type + " " + name + "[] = {\n" + rows + "};\n";
 }
 
+// Rows of data/calibration/, one for each compute capability.
+Expected<std::string> RatesRows(const std::filesystem::path& folder, TextPool* pool) {
+  std::map<std::string, std::string> rows;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    ASSIGN_OR_RETURN(const Node node, trainfit::config::ReadJsonFile(entry.path().string()));
+    ASSIGN_OR_RETURN(const auto rates, trainfit::catalog::ReadKernelRates(node));
+    const std::string packed = trainfit::catalog::Pack(rates);
+    const Node* capabilities = node.Find("capabilities");
+    if (capabilities == nullptr) continue;
+    for (const Node& capability : capabilities->items) {
+      rows[capability.text] =
+          "    {" + pool->Piece(capability.text) + ", " + pool->Piece(packed) + "},\n";
+    }
+  }
+  std::string text;
+  for (const auto& [capability, row] : rows) text += row;
+  return text;
+}
+
 Expected<std::string> Generate(const std::filesystem::path& folder) {
   ASSIGN_OR_RETURN(const Node shared,
                    trainfit::config::ReadJsonFile((folder / "shared_names.json").string()));
@@ -286,12 +307,16 @@ Expected<std::string> Generate(const std::filesystem::path& folder) {
     tables.rows += Table("EmbeddedSharedName", "k_shared_" + suffix, shared_rows, &tables.kinds);
     tables.kinds += "},\n";
   }
+  ASSIGN_OR_RETURN(const std::string rates_rows, RatesRows(folder / "calibration", &tables.pool));
+  std::string rates;
+  tables.rows += Table("EmbeddedRates", "k_rates", rates_rows, &rates);
   return "// Written by tools/embed_data.cc.\n#include \"catalog/embedded.h\"\n\n"
          "namespace trainfit::catalog {\nnamespace {\n\nconstexpr char k_text[] =\n" +
          tables.pool.literals() + ";\n" + tables.rows + "constexpr std::uint16_t k_meant[] = {" +
          tables.meant + "};\n\nconstexpr EmbeddedData k_data = {\n    {k_text, " +
          std::to_string(tables.pool.size()) + "},\n    {\n" + tables.kinds +
-         "    },\n    k_meant,\n};\n\n}  // namespace\n\n"
+         "    },\n    k_meant,\n    " + rates +
+         "\n};\n\n}  // namespace\n\n"
          "const EmbeddedData& Embedded() { return k_data; }\n\n}  // namespace trainfit::catalog\n";
 }
 

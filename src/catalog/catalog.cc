@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "base/nearest_word.h"
@@ -127,6 +128,30 @@ Expected<Node> Catalog::Tree(Kind kind, const Ref& ref) const {
   const EmbeddedRecord& record = data.Of(kind).records[ref.place];
   return config::ParseJson(fmt::format("data/{}/{}", Folder(kind), data.Text(record.id)),
                            std::string(data.Text(record.json)));
+}
+
+spec::KernelRates RatesOf(std::string_view compute_capability) {
+  const EmbeddedData& data = Embedded();
+  for (const EmbeddedRates& rates : data.rates) {
+    if (data.Text(rates.capability) == compute_capability) {
+      return Unpack<spec::KernelRates>(data.Text(rates.packed));
+    }
+  }
+  return {};
+}
+
+template <>
+Expected<GpuRecord> Catalog::Read(const Ref& ref) const {
+  GpuRecord record;
+  if (ref.added != nullptr) {
+    ASSIGN_OR_RETURN(record, ReadGpu(ref.added->node));
+  } else {
+    const EmbeddedData& data = Embedded();
+    record = Unpack<GpuRecord>(data.Text(data.Of(Kind::kGpu).records[ref.place].packed));
+  }
+  record.gpu.rates =
+      std::make_shared<const spec::KernelRates>(RatesOf(record.gpu.compute_capability));
+  return record;
 }
 
 template <typename Record>

@@ -12,6 +12,7 @@
 #include "catalog/names.h"
 #include "catalog/records.h"
 #include "config/node.h"
+#include "spec/kernel_rates.h"
 #include "spec/link.h"
 #include "spec/machine.h"
 
@@ -112,6 +113,10 @@ class Catalog {
 
   std::array<std::vector<Added>, kKinds> added_;
 };
+
+// How near to its peaks a card of this compute capability comes (data/calibration/); typical rates
+// for one that nothing is known of.
+spec::KernelRates RatesOf(std::string_view compute_capability);
 
 std::string_view Name(Kind kind);  // "GPU", "machine", "link", "model"
 

@@ -44,6 +44,12 @@ struct EmbeddedSharedName {
   std::uint16_t meant_count = 0;
 };
 
+// Kernel rates of one compute capability.
+struct EmbeddedRates {
+  EmbeddedText capability;
+  EmbeddedText packed;
+};
+
 struct EmbeddedKind {
   std::span<const EmbeddedRecord> records;     // by id
   std::span<const EmbeddedName> names;         // by name, then record
@@ -54,6 +60,7 @@ struct EmbeddedData {
   std::string_view text;
   std::array<EmbeddedKind, kKinds> kinds;
   std::span<const std::uint16_t> meant;
+  std::span<const EmbeddedRates> rates;  // by capability
 
   std::string_view Text(EmbeddedText piece) const { return text.substr(piece.begin, piece.size); }
   const EmbeddedKind& Of(Kind kind) const { return kinds[static_cast<std::size_t>(kind)]; }

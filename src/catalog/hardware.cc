@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -252,6 +253,8 @@ Expected<GpuRecord> TakeGpu(const Catalog& catalog, config::Node* record,
     config::Node& value = member.value;
     if (value.kind == config::NodeKind::kObject) {
       ASSIGN_OR_RETURN(gpu, ReadGpu(value));
+      gpu.gpu.rates =
+          std::make_shared<const spec::KernelRates>(RatesOf(gpu.gpu.compute_capability));
       value.kind = config::NodeKind::kString;
       value.members.clear();
     } else if (value.kind == config::NodeKind::kString) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "catalog/records.h"
+#include "spec/kernel_rates.h"
 #include "spec/link.h"
 #include "spec/machine.h"
 
@@ -26,9 +27,20 @@ void Visit(Io& io, GpuRecord& record) {
   io(gpu.id, gpu.name, gpu.vendor, gpu.architecture, gpu.compute_capability);
   io(gpu.memory_usable, gpu.memory_usable_basis, gpu.memory_printed, gpu.memory_bandwidth);
   io(gpu.bf16, gpu.fp16, gpu.fp8, gpu.tf32, gpu.fp32, gpu.sm_count);
+  io(gpu.l2, gpu.power_w, gpu.boost_mhz);
   io(gpu.nvlink_bidirectional, gpu.pcie, gpu.supports_bf16, gpu.supports_peer_access, gpu.form);
   io(gpu.gpu_to_gpu_link, gpu.bridged_gpus, gpu.host_link);
   io(gpu.sources, record.devices_per_card, record.printed_gb, record.usable_by_rule);
+}
+
+template <typename Io>
+void Visit(Io& io, spec::KernelRates& rates) {
+  io(rates.id, rates.basis, rates.gemm, rates.gemm_ramp, rates.gemm_small_tile);
+  io(rates.gemm_bandwidth, rates.gemm_pj_per_flop, rates.bandwidth, rates.launch_floor_us);
+  io(rates.sigma);
+  for (spec::AttentionRates* of : {&rates.attention_forward, &rates.attention_backward}) {
+    io(of->share, of->ramp, of->tail);
+  }
 }
 
 template <typename Io>

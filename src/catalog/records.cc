@@ -306,6 +306,9 @@ void ReadMemory(RecordReader* reader, const Node* memory, GpuRecord* record) {
   if (const auto rate = reader->NumberIfThere(memory, "bandwidth_gb_per_s", 0.1, kMostGbPerS)) {
     record->gpu.memory_bandwidth = GbPerSecond(*rate);
   }
+  if (const auto mib = reader->NumberIfThere(memory, "l2_mib", 0.01, 1e6)) {
+    record->gpu.l2 = Bytes(static_cast<std::int64_t>(*mib * static_cast<double>(kMiB.value())));
+  }
 }
 
 void ReadPeak(RecordReader* reader, const Node* peak, GpuRecord* record) {
@@ -321,6 +324,7 @@ void ReadPeak(RecordReader* reader, const Node* peak, GpuRecord* record) {
   gpu.fp32 = rate("fp32_vector_tflops");
   gpu.sm_count = reader->IntIfThere(peak, "compute_units", 1, 1 << 20);
   gpu.supports_bf16 = reader->BoolOr(peak, "has_bf16", gpu.bf16.has_value());
+  gpu.boost_mhz = reader->NumberIfThere(peak, "boost_mhz", 1, 1e5);
   record->devices_per_card = reader->IntIfThere(peak, "devices_per_card", 1, 64).value_or(1);
 }
 
@@ -336,6 +340,8 @@ void DivideByDevices(GpuRecord* record) {
     if (*rate) **rate = **rate / part;
   }
   if (gpu.memory_bandwidth) gpu.memory_bandwidth = *gpu.memory_bandwidth / part;
+  if (gpu.l2) gpu.l2 = Bytes(gpu.l2->value() / devices);
+  if (gpu.power_w) gpu.power_w = *gpu.power_w / part;
   if (gpu.nvlink_bidirectional) gpu.nvlink_bidirectional = *gpu.nvlink_bidirectional / part;
   if (gpu.sm_count) gpu.sm_count = *gpu.sm_count / devices;
 }
@@ -376,6 +382,7 @@ Expected<GpuRecord> ReadGpu(const Node& node) {
   gpu.sources = reader.Texts("sources");
   ReadMemory(&reader, reader.Required("memory"), &record);
   ReadPeak(&reader, reader.Required("peak"), &record);
+  gpu.power_w = reader.NumberIfThere(&node, "power_w", 1, 1e6);
   const Node* links = reader.Section("links");
   gpu.pcie = reader.TextOr(links, "pcie");
   gpu.supports_peer_access = reader.BoolOr(links, "pcie_peer_to_peer", false);

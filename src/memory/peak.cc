@@ -224,7 +224,10 @@ void Reader::Free(const Event& event) {
 void Reader::Run(const Event& event, const Segment& leaf) {
   const program::Operation& operation =
       leaf.operations()[static_cast<std::size_t>(event.slot.index)];
-  if (operation.kernel == program::KernelClass::kWait) return;
+  if (operation.kernel == program::KernelClass::kWait ||
+      operation.kernel == program::KernelClass::kHostSync) {
+    return;
+  }
   last_operation_ = operation.label;
   if (unnamed_.empty()) return;
   for (std::string_view* name : unnamed_) *name = last_operation_;

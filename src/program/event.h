@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "spec/dtype.h"
 
 namespace trainfit::program {
 
@@ -36,6 +37,8 @@ std::string_view Name(Place place);
 // Streams whose memory the caching allocator keeps apart.
 enum class Stream : std::uint8_t { kCompute, kAllGather, kReduceScatter, kCopy };
 inline constexpr int kStreamCount = 4;
+// What issues the kernels: the Python of a forward pass, or autograd's engine, in C++.
+enum class Issuer : std::uint8_t { kPython, kEngine };
 
 // A tensor's address in a program: a frame (one layer of one model, the embedding, the head) and a
 // number inside it. Frames in events are relative to where the segment is placed, so that one
@@ -87,8 +90,11 @@ enum class KernelClass : std::uint8_t {
   kEmbedding,
   kCollective,
   kCopy,
-  kWait,  // no kernel: `stream` goes on when what was issued to `awaited` before is done
+  kWait,      // no kernel: `stream` goes on when what was issued to `awaited` before is done
+  kHostSync,  // no kernel: the host reads a result (.item()), and so waits for `stream`
 };
+inline constexpr int kKernelClassCount = 12;
+std::string_view Name(KernelClass kernel);
 
 // What ranks exchange, in the words of NCCL.
 enum class Collective : std::uint8_t {
@@ -114,7 +120,7 @@ enum class Group : std::uint8_t {
   kWorld,
 };
 
-// One kernel (or one fused group) with the work it does.
+// One kernel, or several equal ones in a row, with the work that they do together.
 struct Operation {
   KernelClass kernel = KernelClass::kElementwise;
   Stream stream = Stream::kCompute;
@@ -123,8 +129,13 @@ struct Operation {
   // Read and written in device memory. Of a collective: the whole buffer, as nccl-tests counts it
   // (all-gather: the output; reduce-scatter: the input; all-to-all: what one rank sends).
   Bytes moved;
-  // GEMM: M, N, K; attention: tokens, heads, head_dim.
+  // GEMM: M, N, K of one; attention: query length, heads, head_dim of one sequence.
   std::array<std::int64_t, 3> shape = {0, 0, 0};
+  std::int64_t kernels = 1;  // launches, each with an equal share of the work
+  std::int64_t groups = 1;   // in one launch: grouped GEMMs (M is their sum), sequences
+  spec::Dtype dtype = spec::Dtype::kBf16;  // of what is multiplied
+  Issuer issuer = Issuer::kPython;
+  bool recomputed = false;  // done before in the same step: no part of the model's FLOPs
   Collective collective = Collective::kNone;
   Group group = Group::kNone;
   Stream awaited = Stream::kCompute;  // kWait alone

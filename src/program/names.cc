@@ -18,6 +18,14 @@ std::string_view Name(Place place) {
   return kNames.at(static_cast<std::size_t>(place));
 }
 
+std::string_view Name(KernelClass kernel) {
+  constexpr std::array<std::string_view, kKernelClassCount> kNames = {
+      "matrix products", "attention forward", "attention backward", "element-wise", "reductions",
+      "optimizer",       "dequantization",    "embedding",          "collectives",  "copies",
+      "waits",           "host waits"};
+  return kNames.at(static_cast<std::size_t>(kernel));
+}
+
 std::string_view Name(Phase phase) {
   constexpr std::array<std::string_view, 11> kNames = {
       "download", "preprocess", "load", "init",   "first_step", "steady_step",

@@ -19,13 +19,50 @@ double AttentionFlops(std::int64_t pairs, std::int64_t heads, std::int64_t head_
          static_cast<double>(head_dim);
 }
 
+// Products of eager attention, one for each head of each sequence, in one launch.
+enum class Product { kScores, kValues, kTransposed };
+struct BatchedProducts {
+  std::int64_t heads;  // of all sequences
+  std::int64_t queries;
+  std::int64_t keys;
+  std::int64_t head_dim;
+  Dtype dtype;
+
+  void Run(Tape& tape, const char* label, Product product) const {
+    std::array<std::int64_t, 3> one{};
+    switch (product) {
+      case Product::kScores:  // q kᵀ
+        one = {queries, keys, head_dim};
+        break;
+      case Product::kValues:  // probabilities · v
+        one = {queries, head_dim, keys};
+        break;
+      case Product::kTransposed:  // probabilitiesᵀ · gradient
+        one = {keys, head_dim, queries};
+        break;
+    }
+    const auto [m, n, k] = one;
+    tape.Run({.kernel = KernelClass::kGemm,
+              .label = label,
+              .flops = Flops(AttentionFlops(queries * keys, heads, head_dim, 1)),
+              .moved = heads * Bytes((m * k + n * k + m * n) * spec::ElementBytes(dtype)),
+              .shape = {heads * m, n, k},
+              .groups = heads,
+              .dtype = dtype});
+  }
+};
+
 // q and k halves: neg + cat forward; narrow, neg and two slice_backward tensors in backward.
 void RotaryEagerBackward(BackwardContext& c) {
   if (!c.Wants(0)) return;
   Tape& tape = c.tape();
   const Shape x = c.InputShape(0);
   const Dtype dtype = c.InputDtype(0);
-  tape.Run(KernelClass::kElementwise, c.label(), Flops(), 12 * c.gradient().bytes());
+  // Two products, two padded slices and a negation, three sums.
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = c.label(),
+            .moved = 16 * c.gradient().bytes(),
+            .kernels = 10});
   const auto fresh = [&](std::int64_t cols, Dtype type) {
     return tape.New({x.rows, cols}, type, Role::kActivations, c.label());
   };
@@ -52,10 +89,20 @@ void FlashAttentionBackward(BackwardContext& c) {
   const std::int64_t rows =
       c.number(kBatch) * RoundUp(c.number(kQueryLength), kFlashRowRounding) * c.number(kHeads);
   const std::int64_t head_dim = RoundUp(c.number(kHeadDim), kFlashHeadRounding);
-  tape.Run(KernelClass::kAttentionBackward, c.label(),
-           Flops(2.5 * AttentionFlops(c.number(kPairs), c.number(kHeads), c.number(kHeadDim), 2)),
-           4 * c.gradient().bytes(),
-           {c.number(kQueryLength), c.number(kHeads), c.number(kHeadDim)});
+  // Row sums of gradient × output, the kernel itself, the accumulator cast to dq; sums over the
+  // queries' heads of a group.
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = c.label(),
+            .moved = 6 * c.gradient().bytes(),
+            .kernels = c.number(kKvHeads) < c.number(kHeads) ? 4 : 2});
+  tape.Run({.kernel = KernelClass::kAttentionBackward,
+            .label = c.label(),
+            .flops = Flops(
+                2.5 * AttentionFlops(c.number(kPairs), c.number(kHeads), c.number(kHeadDim), 2)),
+            .moved = 8 * c.gradient().bytes(),
+            .shape = {c.number(kQueryLength), c.number(kHeads), c.number(kHeadDim)},
+            .groups = c.number(kBatch),
+            .dtype = c.InputDtype(0)});
   std::array<Tensor, 3> gradients;
   for (const int i : {0, 1, 2}) {
     gradients[static_cast<std::size_t>(i)] =
@@ -85,10 +132,18 @@ void EagerAttentionBackward(BackwardContext& c) {
   const auto fresh = [&](Dtype type) {
     return tape.New(scores, type, Role::kActivations, c.label());
   };
-  tape.Run(KernelClass::kAttentionBackward, c.label(),
-           Flops(2 * AttentionFlops(c.number(kPairs), c.number(kHeads), c.number(kHeadDim), 2)),
-           Bytes(20 * scores.rows * scores.cols),
-           {c.number(kQueryLength), c.number(kHeads), c.number(kHeadDim)});
+  const BatchedProducts products{c.number(kBatch) * c.number(kHeads), c.number(kQueryLength),
+                                 c.number(kKeyLength), c.number(kHeadDim), dtype};
+  products.Run(tape, c.label(), Product::kTransposed);  // dv
+  products.Run(tape, c.label(), Product::kScores);
+  // softmax_backward in fp32, and the scaling's.
+  tape.Run(KernelClass::kReduction, c.label(), Flops(), Bytes(12 * scores.rows * scores.cols));
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = c.label(),
+            .moved = (has_dropout ? 15 : 10) * Bytes(scores.rows * scores.cols),
+            .kernels = has_dropout ? 3 : 2});
+  products.Run(tape, c.label(), Product::kValues);      // dq
+  products.Run(tape, c.label(), Product::kTransposed);  // dk
   Tensor dv;
   if (c.Wants(2)) dv = tape.New(c.InputShape(2), dtype, Role::kActivations, c.label());
   Tensor d_probabilities = fresh(dtype);
@@ -124,7 +179,8 @@ Tensor RotaryEager(Tape& tape, const Tensor& x, const Tensor& cos_sin, const cha
   const auto fresh = [&](std::int64_t cols, Dtype dtype) {
     return tape.New({x.rows(), cols}, dtype, Role::kActivations, label);
   };
-  tape.Run(KernelClass::kElementwise, label, Flops(), 10 * x.bytes());
+  tape.Run(
+      {.kernel = KernelClass::kElementwise, .label = label, .moved = 10 * x.bytes(), .kernels = 5});
   const Tensor direct = fresh(x.cols(), wide);  // x · cos
   Tensor negated = fresh(x.cols() / 2, x.dtype());
   Tensor rotated = fresh(x.cols(), x.dtype());  // cat(-x2, x1)
@@ -149,9 +205,13 @@ Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
   Tensor out =
       tape.New({q.rows(), v.cols() * q.cols() / k.cols()}, q.dtype(), Role::kActivations, label);
   const Tensor lse = tape.New({q.rows(), shape.heads}, Dtype::kFp32, Role::kActivations, label);
-  tape.Run(KernelClass::kAttentionForward, label, Flops(flops),
-           q.bytes() + k.bytes() + v.bytes() + out.bytes(),
-           {shape.query_length, shape.heads, shape.head_dim});
+  tape.Run({.kernel = KernelClass::kAttentionForward,
+            .label = label,
+            .flops = Flops(flops),
+            .moved = q.bytes() + k.bytes() + v.bytes() + out.bytes(),
+            .shape = {shape.query_length, shape.heads, shape.head_dim},
+            .groups = shape.batch,
+            .dtype = q.dtype()});
   tape.Record(label, FlashAttentionBackward, {q, k, v}, out, {q, k, v, out, lse},
               {shape.batch, shape.query_length, shape.key_length, shape.heads,
                k.cols() == q.cols() ? shape.heads : shape.kv_heads, shape.head_dim, shape.Pairs()});
@@ -164,11 +224,18 @@ Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
   const auto fresh = [&](Dtype type) {
     return tape.New(scores_shape, type, Role::kActivations, label);
   };
-  tape.Run(KernelClass::kAttentionForward, label,
-           Flops(2 * AttentionFlops(shape.batch * shape.query_length * shape.key_length,
-                                    shape.heads, shape.head_dim, 1)),
-           Bytes(20 * scores_shape.rows * scores_shape.cols),
-           {shape.query_length, shape.heads, shape.head_dim});
+  const BatchedProducts products{shape.batch * shape.heads, shape.query_length, shape.key_length,
+                                 shape.head_dim, q.dtype()};
+  products.Run(tape, label, Product::kScores);
+  // Scaling, mask; softmax in fp32 and back. (The cast to fp32 counts for itself.)
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = label,
+            .moved = (dropout > 0 ? 13 : 8) * Bytes(scores_shape.rows * scores_shape.cols),
+            .kernels = dropout > 0 ? 3 : 2});
+  tape.Run({.kernel = KernelClass::kReduction,
+            .label = label,
+            .moved = 14 * Bytes(scores_shape.rows * scores_shape.cols),
+            .kernels = 2});
   Tensor scores = fresh(q.dtype());  // q kᵀ
   scores = fresh(q.dtype());         // · scaling
   scores = fresh(q.dtype());         // + mask
@@ -183,6 +250,7 @@ Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
     probabilities = fresh(q.dtype());
   }
   Tensor out = tape.New({q.rows(), q.cols()}, q.dtype(), Role::kActivations, label);
+  products.Run(tape, label, Product::kValues);
   // transpose(1, 2).contiguous(): a second tensor of the output's size, kept by the projection.
   tape.Record(label, EagerAttentionBackward, {q, k, v}, out,
               {q, k, v, softmax, probabilities, mask},

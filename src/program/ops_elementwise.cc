@@ -12,8 +12,9 @@ Dtype Promote(Dtype a, Dtype b) {
   return Dtype::kFp32;  // any two different floating types that meet here promote to fp32
 }
 
-void Elementwise(Tape& tape, const char* label, Bytes moved) {
-  tape.Run(KernelClass::kElementwise, label, Flops(), moved);
+void Elementwise(Tape& tape, const char* label, Bytes moved, std::int64_t kernels = 1) {
+  tape.Run(
+      {.kernel = KernelClass::kElementwise, .label = label, .moved = moved, .kernels = kernels});
 }
 
 // A gradient of input `i`'s shape and dtype, freshly allocated.
@@ -73,7 +74,7 @@ void PowerBackward(BackwardContext& c) {
   const Tensor power = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kTemporary, c.label());
   const Tensor scaled = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kTemporary, c.label());
   Tensor gradient = NewGradient(c, 0);
-  Elementwise(tape, c.label(), 7 * x.bytes());
+  Elementwise(tape, c.label(), 7 * x.bytes(), 3);
   c.Give(0, std::move(gradient));
 }
 
@@ -89,6 +90,7 @@ void UnaryBackward(BackwardContext& c) {
 void RsqrtBackward(BackwardContext& c) {
   if (!c.Wants(0)) return;
   const Tensor cube = NewGradient(c, 0);
+  Elementwise(c.tape(), c.label(), 7 * c.gradient().bytes(), 3);
   c.Give(0, NewGradient(c, 0));
 }
 
@@ -104,7 +106,7 @@ void FusedGatedActivationBackward(BackwardContext& c) {
 void SliceBackward(BackwardContext& c) {
   if (!c.Wants(0)) return;
   Tensor gradient = NewGradient(c, 0);
-  Elementwise(c.tape(), c.label(), gradient.bytes() + 2 * c.gradient().bytes());
+  Elementwise(c.tape(), c.label(), gradient.bytes() + 2 * c.gradient().bytes(), 2);
   c.Give(0, std::move(gradient));
 }
 

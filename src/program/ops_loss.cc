@@ -15,7 +15,13 @@ void EmbeddingBackward(BackwardContext& c) {
   const std::int64_t tokens = c.gradient().rows();
   Tensor table = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
   const Tensor sorted = tape.New({tokens, 2}, Dtype::kInt64, Role::kTemporary, c.label());
-  tape.Run(KernelClass::kEmbedding, c.label(), Flops(), table.bytes() + c.gradient().bytes());
+  // Zeros of the table's size; indices sorted, counted and made unique; rows added up.
+  // (aten/src/ATen/native/cuda/Embedding.cu, embedding_dense_backward_cuda)
+  tape.Run(KernelClass::kEmbedding, c.label(), Flops(), table.bytes());
+  tape.Run({.kernel = KernelClass::kEmbedding,
+            .label = c.label(),
+            .moved = 2 * c.gradient().bytes(),
+            .kernels = 8});
   c.Give(0, std::move(table));
 }
 
@@ -25,7 +31,11 @@ void CrossEntropyBackward(BackwardContext& c) {
   const Shape logits = c.InputShape(0);
   const Tensor nll = tape.New(logits, c.saved(0).dtype(), Role::kLogits, "nll_loss gradient");
   Tensor gradient = tape.New(logits, c.InputDtype(0), Role::kLogits, "log_softmax gradient");
-  tape.Run(KernelClass::kElementwise, c.label(), Flops(), nll.bytes() + 3 * gradient.bytes());
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = c.label(),
+            .moved = nll.bytes(),
+            .kernels = 2});
+  tape.Run(KernelClass::kReduction, c.label(), Flops(), 3 * gradient.bytes());
   c.Give(0, std::move(gradient));
 }
 
@@ -50,6 +60,43 @@ void FusedLinearCrossEntropyBackward(BackwardContext& c) {
   }
 }
 
+// Logits made tile by tile.
+struct Tiling {
+  std::int64_t tokens;
+  std::int64_t vocab;
+  std::int64_t hidden;
+  std::int64_t tile_tokens;
+  std::int64_t tile_vocab;
+  Dtype dtype;
+
+  std::int64_t Tiles() const { return CeilDiv(tokens, tile_tokens) * CeilDiv(vocab, tile_vocab); }
+};
+
+// One product a tile; `shape` is one of the three of a linear layer.
+void TiledGemm(Tape& tape, const char* label, const Tiling& tiling,
+               std::array<std::int64_t, 3> shape, bool recomputed = false) {
+  const auto [m, n, k] = shape;
+  tape.Run(
+      {.kernel = KernelClass::kGemm,
+       .label = label,
+       .flops = Flops(2.0 * static_cast<double>(tiling.tokens) * static_cast<double>(tiling.vocab) *
+                      static_cast<double>(tiling.hidden)),
+       .moved = tiling.Tiles() * Bytes((m * k + n * k + m * n) * spec::ElementBytes(tiling.dtype)),
+       .shape = shape,
+       .kernels = tiling.Tiles(),
+       .dtype = tiling.dtype,
+       .recomputed = recomputed});
+}
+
+// `passes` kernels over each tile in fp32, which read and write it.
+void TiledElementwise(Tape& tape, const char* label, const Tiling& tiling, std::int64_t passes) {
+  constexpr std::int64_t kReadAndWritten = 8;
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = label,
+            .moved = Bytes(passes * kReadAndWritten * tiling.tokens * tiling.vocab),
+            .kernels = passes * tiling.Tiles()});
+}
+
 // grad_hidden and grad_weight are fp32 zeros; one tile of logits and one slice of the weight in the
 // compute dtype live beside them; at the end both are cast to their tensors' dtypes.
 void ChunkedLogProbBackward(BackwardContext& c) {
@@ -70,10 +117,12 @@ void ChunkedLogProbBackward(BackwardContext& c) {
     if (c.InputDtype(1) != compute) {
       slice = tape.New({tile_vocab, weight.cols}, compute, Role::kWeightCasts, "slice of the head");
     }
-    const double gemm = 2.0 * static_cast<double>(hidden.rows) * static_cast<double>(weight.rows) *
-                        static_cast<double>(hidden.cols);
-    tape.Run(KernelClass::kGemm, c.label(), Flops(gemm * (c.Wants(1) ? 3 : 2)),
-             Bytes(hidden.rows * weight.rows * 2), {tile_tokens, tile_vocab, hidden.cols});
+    const Tiling tiling{hidden.rows, weight.rows, hidden.cols, tile_tokens, tile_vocab, compute};
+    TiledGemm(tape, c.label(), tiling, {tile_tokens, tile_vocab, hidden.cols}, true);
+    // The gradient of the tile: probabilities less the targets, scaled.
+    TiledElementwise(tape, c.label(), tiling, 6);
+    if (c.Wants(0)) TiledGemm(tape, c.label(), tiling, {tile_tokens, hidden.cols, tile_vocab});
+    if (c.Wants(1)) TiledGemm(tape, c.label(), tiling, {tile_vocab, hidden.cols, tile_tokens});
   }
   GiveBiasGradient(c);
   if (c.Wants(0)) c.Give(0, Cast(tape, grad_hidden, c.InputDtype(0), c.label()));
@@ -131,12 +180,16 @@ Tensor FusedLinearCrossEntropy(Tape& tape, const Tensor& hidden, const Tensor& w
   }
   Tensor loss = tape.New({tokens, 1}, Dtype::kFp32, Role::kActivations, "loss");
   {
-    const double gemm = 2.0 * static_cast<double>(rows) * static_cast<double>(vocab) *
-                        static_cast<double>(hidden.cols());
+    const Tiling tiling{tokens, vocab, hidden.cols(), rows, vocab, w.dtype()};
     const Tensor logits = tape.New({rows, vocab}, w.dtype(), Role::kLogits, "chunk of logits");
-    tape.Run(KernelClass::kGemm, label,
-             Flops(static_cast<double>(chunks) * gemm * (head_trains ? 3 : 2)),
-             chunks * logits.bytes(), {rows, vocab, hidden.cols()});
+    TiledGemm(tape, label, tiling, {rows, vocab, hidden.cols()});
+    // liger_cross_entropy_kernel reads the logits twice and writes the gradient over them.
+    tape.Run({.kernel = KernelClass::kReduction,
+              .label = label,
+              .moved = 3 * chunks * logits.bytes(),
+              .kernels = chunks});
+    TiledGemm(tape, label, tiling, {rows, hidden.cols(), vocab});
+    if (head_trains) TiledGemm(tape, label, tiling, {vocab, hidden.cols(), rows});
     if (head_trains && separate_products) {
       const Tensor product =
           tape.New({vocab, hidden.cols()}, w.dtype(), Role::kTemporary, "head gradient of a chunk");
@@ -172,10 +225,9 @@ Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight, co
     if (weight.dtype() != compute) {
       slice = tape.New({cols, weight.cols()}, compute, Role::kWeightCasts, "slice of the head");
     }
-    tape.Run(KernelClass::kGemm, label,
-             Flops(2.0 * static_cast<double>(tokens) * static_cast<double>(weight.rows()) *
-                   static_cast<double>(hidden.cols())),
-             Bytes(2 * tokens * weight.rows()), {rows, cols, hidden.cols()});
+    const Tiling tiling{tokens, weight.rows(), hidden.cols(), rows, cols, compute};
+    TiledGemm(tape, label, tiling, {rows, cols, hidden.cols()});
+    TiledElementwise(tape, label, tiling, 6);
   }
   tape.Record(label, ChunkedLogProbBackward, {hidden, weight, bias}, log_probabilities,
               {hidden, targets, log_z}, {rows, cols, static_cast<std::int64_t>(compute)});

@@ -11,7 +11,12 @@ void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::in
   const double flops =
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const Bytes moved((m * k + n * k + m * n) * spec::ElementBytes(dtype));
-  tape.Run(KernelClass::kGemm, label, Flops(flops), moved, {m, n, k});
+  tape.Run({.kernel = KernelClass::kGemm,
+            .label = label,
+            .flops = Flops(flops),
+            .moved = moved,
+            .shape = {m, n, k},
+            .dtype = dtype});
 }
 
 // linear: dW = gᵀ x (out × in), dx = g W (rows × in), db = column sums of g. As generated, the
@@ -56,7 +61,14 @@ struct FourBit {
 // then the matrix is written in the compute dtype.
 Tensor Dequantize(Tape& tape, const FourBit& size, const char* label) {
   Tensor absmax;
-  if (size.absmax.value() > 0) absmax = tape.NewBytes(size.absmax, Role::kWeightCasts, label);
+  if (size.absmax.value() > 0) {
+    absmax = tape.NewBytes(size.absmax, Role::kWeightCasts, label);
+    // dequantize_blockwise of the scales, then their mean is added.
+    tape.Run({.kernel = KernelClass::kDequantize,
+              .label = label,
+              .moved = Bytes(size.absmax.value() * 13 / 4),
+              .kernels = 2});
+  }
   Tensor matrix = tape.NewBytes(size.matrix, Role::kWeightCasts, label);
   tape.Run(KernelClass::kDequantize, label, Flops(), Bytes(size.matrix.value() * 5 / 4));
   return matrix;

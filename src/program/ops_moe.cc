@@ -1,25 +1,39 @@
+#include <algorithm>
+
 #include "program/ops.h"
 
 namespace trainfit::program {
 namespace {
 
-void GroupedGemm(Tape& tape, const char* label, std::int64_t rows, std::int64_t out,
-                 std::int64_t in, Bytes weights) {
-  tape.Run(
-      KernelClass::kGemm, label,
-      Flops(2.0 * static_cast<double>(rows) * static_cast<double>(out) * static_cast<double>(in)),
-      weights, {rows, out, in});
+// Products of `experts` matrices in one launch. `m` is the sum of all experts' rows.
+void GroupedGemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::int64_t k,
+                 std::int64_t experts, spec::Dtype dtype) {
+  tape.Run({.kernel = KernelClass::kGemm,
+            .label = label,
+            .flops = Flops(2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                           static_cast<double>(k)),
+            .moved = Bytes((m * k + experts * n * k + m * n) * spec::ElementBytes(dtype)),
+            .shape = {m, n, k},
+            .groups = experts,
+            .dtype = dtype});
 }
 
 // As linear: the weight's gradient (all experts at once), then the input's.
 void GroupedLinearBackward(BackwardContext& c) {
   Tape& tape = c.tape();
   const Tensor& g = c.gradient();
-  for (const int i : {1, 0}) {
-    if (!c.Wants(i)) continue;
-    Tensor gradient = tape.New(c.InputShape(i), c.InputDtype(i), Role::kActivations, c.label());
-    GroupedGemm(tape, c.label(), g.rows(), g.cols(), c.InputShape(0).cols, gradient.bytes());
-    c.Give(i, std::move(gradient));
+  const std::int64_t experts = c.number(0);
+  const std::int64_t in = c.InputShape(0).cols;
+  if (c.Wants(1)) {
+    Tensor gradient = tape.New(c.InputShape(1), c.InputDtype(1), Role::kActivations, c.label());
+    GroupedGemm(tape, c.label(), experts * g.cols(), in, CeilDiv(g.rows(), experts), experts,
+                g.dtype());
+    c.Give(1, std::move(gradient));
+  }
+  if (c.Wants(0)) {
+    Tensor gradient = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
+    GroupedGemm(tape, c.label(), g.rows(), in, g.cols(), experts, g.dtype());
+    c.Give(0, std::move(gradient));
   }
 }
 
@@ -28,8 +42,13 @@ void GatherRowsBackward(BackwardContext& c) {
   if (!c.Wants(0)) return;
   Tape& tape = c.tape();
   Tensor gradient = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
-  tape.Run(KernelClass::kElementwise, c.label(), Flops(),
-           gradient.bytes() + 2 * c.gradient().bytes());
+  // The zeros; then indices sorted and rows added in order (ATen native/cuda/Indexing.cu,
+  // index_put_with_sort_kernel).
+  tape.Run(KernelClass::kElementwise, c.label(), Flops(), gradient.bytes());
+  tape.Run({.kernel = KernelClass::kElementwise,
+            .label = c.label(),
+            .moved = 3 * c.gradient().bytes(),
+            .kernels = 6});
   c.Give(0, std::move(gradient));
 }
 
@@ -45,9 +64,11 @@ Tensor GroupedLinear(Tape& tape, const Tensor& x, const Tensor& weight, std::int
                      const char* label) {
   const Tensor input = Cast(tape, x, weight.dtype(), label);
   Tensor result = tape.New({x.rows(), out}, weight.dtype(), Role::kActivations, label);
-  GroupedGemm(tape, label, x.rows(), out, x.cols(), weight.bytes());
+  const std::int64_t experts = std::max<std::int64_t>(1, weight.rows() / out);
+  GroupedGemm(tape, label, x.rows(), out, x.cols(), experts, weight.dtype());
   tape.Record(label, GroupedLinearBackward, {input, weight}, result,
-              {tape.Wants(weight) ? input : Tensor(), tape.Wants(input) ? weight : Tensor()});
+              {tape.Wants(weight) ? input : Tensor(), tape.Wants(input) ? weight : Tensor()},
+              {experts});
   return result;
 }
 

@@ -11,6 +11,10 @@ void NormBackward(BackwardContext& c) {
   Tape& tape = c.tape();
   const bool is_in_place = c.number(0) != 0;
   tape.Run(KernelClass::kReduction, c.label(), Flops(), 3 * c.gradient().bytes());
+  // The weight's and bias's: a kernel of its own over rows, which reads x and the gradient again.
+  if (c.Wants(1)) {
+    tape.Run(KernelClass::kReduction, c.label(), Flops(), 2 * c.gradient().bytes());
+  }
   for (const int i : {0, 1, 2}) {
     if (!c.Wants(i)) continue;
     if (i == 0 && is_in_place) {

@@ -276,10 +276,12 @@ void Tape::RunNode(Node& node) {
 Tensor Tape::Backward(const Tensor& root, Tensor gradient, const Tensor& wrt) {
   AccumulateInto(GradientOf(root.value()), std::move(gradient));
   const bool grad_was_enabled = std::exchange(grad_enabled_, false);
+  const Issuer was_issuer = std::exchange(issuer_, Issuer::kEngine);
   // Index-based: backward functions record no nodes, but the vector must not be iterated over.
   for (std::size_t i = nodes_.size(); i-- > 0;) RunNode(nodes_[i]);
   nodes_.clear();
   grad_enabled_ = grad_was_enabled;
+  issuer_ = was_issuer;
   if (!wrt.defined()) return {};
   return std::exchange(gradients_[Index(GradientOf(wrt.value()))], Tensor());
 }
@@ -314,7 +316,13 @@ void Tape::DropCastCache() { cast_cache_.clear(); }
 
 // Kernels and segments.
 
-void Tape::Issue(const Operation& operation) {
+void Tape::HostSync(Stream awaited) {
+  Issue({.kernel = KernelClass::kHostSync, .stream = awaited});
+}
+
+void Tape::Issue(Operation operation) {
+  operation.issuer = issuer_;
+  operation.recomputed = operation.recomputed || recomputing_;
   Event event;
   event.slot.index = static_cast<std::int32_t>(operations_.size());
   event.stream = operation.stream;
@@ -332,6 +340,8 @@ void Tape::Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
          .moved = moved,
          .shape = shape});
 }
+
+void Tape::Run(const Operation& operation) { Issue(operation); }
 
 void Tape::Exchange(Collective collective, Group group, const char* label, Bytes moved,
                     Stream stream) {

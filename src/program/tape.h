@@ -146,12 +146,18 @@ class Tape {
   // Kernels and segments.
   void Run(KernelClass kernel, const char* label, Flops flops, Bytes moved,
            std::array<std::int64_t, 3> shape = {0, 0, 0}, Stream stream = Stream::kCompute);
+  // The same with every field; its issuer is whoever is at work: Python, or Backward().
+  void Run(const Operation& operation);
+  // What runs from now on was run in forward already (activation checkpointing).
+  void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
   // Exchanges `moved` bytes (counted as in Operation) within the group, on `stream`.
   void Exchange(Collective collective, Group group, const char* label, Bytes moved, Stream stream);
   // `stream` goes on when everything issued to `awaited` so far is done.
   void Wait(Stream stream, Stream awaited);
   // torch.cuda.empty_cache()
   void EmptyCache();
+  // The host reads a result, and issues nothing more before `awaited` is done.
+  void HostSync(Stream awaited = Stream::kCompute);
   // Ends a leaf; the events recorded since the previous cut become its own.
   void Cut();
   // The leaves, one for each Cut().
@@ -194,7 +200,7 @@ class Tape {
   }
   void AccumulateInto(std::int32_t value, Tensor gradient);
   void AccumulateLeaf(Leaf& leaf, Tensor gradient);
-  void Issue(const Operation& operation);
+  void Issue(Operation operation);
   void RunNode(Node& node);
   void MoveStorage(Storage& storage, Slot slot, Role role);
 
@@ -209,6 +215,8 @@ class Tape {
   std::vector<std::pair<std::size_t, std::size_t>> cuts_;  // ends in events_, operations_
   std::int32_t next_slot_ = kActivationSlots;
   spec::Dtype autocast_ = spec::Dtype::kFp32;
+  Issuer issuer_ = Issuer::kPython;
+  bool recomputing_ = false;
   bool grad_enabled_ = true;
   bool closing_ = false;
 };

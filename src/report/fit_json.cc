@@ -59,6 +59,33 @@ void WritePhase(const verdict::PhaseAnswer& phase, JsonWriter* json) {
   json->EndObject();
 }
 
+void WriteShares(std::string_view key, const std::vector<verdict::StepTime::Share>& shares,
+                 JsonWriter* json) {
+  json->Key(key).BeginArray();
+  for (const auto& [name, share] : shares) {
+    json->BeginObject().Field("name", name).Field("share", share).EndObject();
+  }
+  json->EndArray();
+}
+
+void WriteTime(const verdict::Answer& answer, JsonWriter* json) {
+  json->Key("time");
+  if (!answer.time) {
+    json->Null();
+    return;
+  }
+  const verdict::StepTime& time = *answer.time;
+  json->BeginObject();
+  json->Key("step_seconds").BeginObject().Field("point", time.point.value());
+  json->Field("low", time.low.value()).Field("high", time.high.value()).EndObject();
+  json->Field("tokens_per_second", time.tokens_per_second);
+  json->Field("mfu", time.mfu).Field("hfu", time.hfu);
+  WriteShares("bound_by", time.bound_by, json);
+  WriteShares("spent_on", time.by_class, json);
+  json->Field("bottleneck", time.bottleneck);
+  json->EndObject();
+}
+
 void WriteLimits(const verdict::Limits& limits, JsonWriter* json) {
   json->BeginObject();
   WriteOptional("max_micro_batch", limits.max_micro_batch, json);
@@ -98,6 +125,7 @@ void WriteFit(const verdict::Answer& answer, JsonWriter* json) {
   json->Key("phases").BeginArray();
   for (const verdict::PhaseAnswer& phase : answer.phases) WritePhase(phase, json);
   json->EndArray();
+  WriteTime(answer, json);
   json->Key("limits");
   WriteLimits(answer.limits, json);
   json->Key("remedies");

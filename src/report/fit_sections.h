@@ -31,6 +31,9 @@ std::string ReadingsSection(const verdict::PlaceAnswer& place, int width, const 
 // One line for every phase, rank class and place but `shown`.
 std::string OtherPlacesSection(const verdict::Answer& answer, const verdict::PlaceAnswer& shown,
                                int width, const Style& style);
+// Seconds a step, tokens a second, and what bounds them.
+std::string TimeSection(const verdict::Answer& answer, const TextOptions& options,
+                        const Style& style);
 std::string LimitsSection(const verdict::Answer& answer, int width, const Style& style);
 std::string RemediesSection(const verdict::Answer& answer, const TextOptions& options,
                             const Style& style);

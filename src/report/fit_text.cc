@@ -159,6 +159,7 @@ std::string FitText(const Answer& answer, const TextOptions& options) {
     text += "\n" + ReadingsSection(*deciding.place, options.width, style);
     text += OtherPlacesSection(answer, *deciding.place, options.width, style);
   }
+  text += TimeSection(answer, options, style);
   text += LimitsSection(answer, options.width, style);
   text += RemediesSection(answer, options, style);
   text += AssumptionsSection(answer.assumptions, answer.machine.assumptions, options, style);

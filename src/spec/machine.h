@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "spec/link.h"
 
 namespace trainfit::spec {
+
+struct KernelRates;
 
 struct Gpu {
   std::string id;    // catalogue id: "rtx-4090"
@@ -35,7 +38,12 @@ struct Gpu {
   std::string host_link;          // id of the link to the host
   bool supports_bf16 = true;
   bool supports_peer_access = false;  // PCIe P2P under the stock driver
-  std::string form;                   // "sxm", "pcie", "laptop", …
+  std::optional<Bytes> l2;
+  std::optional<double> power_w;
+  std::optional<double> boost_mhz;
+  std::string form;  // "sxm", "pcie", "laptop", …
+  // How near to its peaks it comes (spec/kernel_rates.h); null: typical rates.
+  std::shared_ptr<const KernelRates> rates;
   std::vector<std::string> sources;
 };
 

@@ -85,7 +85,8 @@ class Lists {
     auto [tasks, is_new] = tasks_.try_emplace(&leaf);
     if (is_new) {
       for (const Operation& operation : leaf.operations()) {
-        const bool runs = operation.kernel != KernelClass::kWait;
+        const bool runs =
+            operation.kernel != KernelClass::kWait && operation.kernel != KernelClass::kHostSync;
         tasks->second.push_back(runs ? task_of_(operation) : Task());
       }
     }
@@ -107,6 +108,13 @@ class Lists {
       item.lane = static_cast<std::uint8_t>(operation.awaited);
       item.position = Size(item.lane);
       lanes[stream].push_back(item);
+      return;
+    }
+    if (operation.kernel == KernelClass::kHostSync) {
+      item.kind = Item::Kind::kWait;
+      item.lane = static_cast<std::uint8_t>(operation.stream);
+      item.position = Size(item.lane);
+      lanes[kHost].push_back(item);
       return;
     }
     Item issue;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "catalog/fabric.h"
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
 #include "validate/supported.h"
@@ -217,6 +218,10 @@ Expected<spec::Machine> MachineOf(const Run& run, const catalog::Catalog& catalo
   machine.gpus_per_node = gpus / machine.nodes;
   machine.written_as = run.gpu;
   machine.assumptions = found->assumptions;
+  // Links that are not known leave the time of several ranks unknown, not their memory.
+  if (auto fabric = catalog::JoinGpus(catalog, nullptr, &machine); fabric.has_value()) {
+    machine.fabric = *std::move(fabric);
+  }
   return machine;
 }
 

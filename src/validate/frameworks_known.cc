@@ -16,6 +16,10 @@ constexpr std::array kFrameworks = {
     KnownFramework{"hf-trainer/trl (fms-hf-tuning)", "huggingface", false, false,
                    "fms-hf-tuning tuning/sft_trainer.py: SFTTrainer; autocast by its bf16/fp16 "
                    "flags, which the records give"},
+    KnownFramework{"HF Trainer (fms-hf-tuning sft_trainer)", "huggingface", false, false,
+                   "the same, in tables of speed"},
+    KnownFramework{"HF Trainer", "transformers", true, false, "transformers Trainer"},
+    KnownFramework{"ms-swift (HF Trainer)", "transformers", true, false, "as below"},
     KnownFramework{"trl", "huggingface", true, false, "trl"},
     KnownFramework{"trl SFTTrainer", "huggingface", true, false, "trl"},
     KnownFramework{"hf-trainer", "transformers", true, false,
@@ -165,10 +169,10 @@ bool IsNamed(const std::vector<Named>& named, std::string_view package) {
 FrameworkMatch MatchFramework(std::string_view written) {
   FrameworkMatch match;
   const std::size_t plus = std::min(written.rfind('+'), written.size());
-  const std::string_view suffix = written.substr(plus);
-  if (suffix == "+fsdp") match.spreader = Spreader::kFsdp1;
-  if (suffix == "+deepspeed") match.spreader = Spreader::kDeepSpeed;
-  match.name = match.spreader == Spreader::kNone ? written : written.substr(0, plus);
+  const std::string_view suffix = Trim(written.substr(std::min(plus + 1, written.size())));
+  if (suffix == "fsdp" || suffix == "accelerate FSDP") match.spreader = Spreader::kFsdp1;
+  if (suffix == "deepspeed" || suffix == "DeepSpeed") match.spreader = Spreader::kDeepSpeed;
+  match.name = match.spreader == Spreader::kNone ? written : Trim(written.substr(0, plus));
   for (const KnownFramework& known : kFrameworks) {
     if (known.name == match.name) match.known = &known;
   }

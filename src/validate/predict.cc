@@ -95,6 +95,7 @@ Prediction Predict(const Run& run, const catalog::Catalog& catalog, ModelFinder&
   }
   Prediction prediction = collector.Take();
   prediction.gpu = question->machine.gpu.id;
+  prediction.time = answer->time;
   return prediction;
 }
 

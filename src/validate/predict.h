@@ -30,6 +30,7 @@ struct Prediction {
   std::string moment;
   std::vector<verdict::PartBytes> parts;
   std::string gpu;  // catalogue id; empty when it is not known
+  std::optional<verdict::StepTime> time;
 };
 
 Prediction Predict(const Run& run, const catalog::Catalog& catalog, ModelFinder& models);

@@ -66,8 +66,11 @@ class RecordReader {
   }
 
   // What was filled in is a word only if it stands alone: the rest are sentences that give reasons.
+  // A remark in brackets after a word of the record's own is for people.
   std::string Word(std::string_view key) {
     std::string text = Text(key);
+    const std::size_t remark = text.find(" (");
+    if (remark != std::string::npos && text.find(' ') == remark) text.resize(remark);
     if (!text.empty()) return text;
     const Node* node = Present(inferred_, key);
     if (node == nullptr || node->kind != NodeKind::kString) return "";
@@ -101,6 +104,7 @@ class RecordReader {
     Run run;
     run.id = Text("id");
     run.kind = Text("kind");
+    run.group = Text("group");
     run.quality = Text("quality");
     run.model = Text("model");
     run.arch = Object("arch");
@@ -136,11 +140,30 @@ class RecordReader {
     return Bytes(std::llround(value));
   }
 
+  // As it is stated, else from the rate: tokens of a step over tokens a second of all GPUs.
+  std::optional<Seconds> StepSeconds(const Node& measured) {
+    constexpr double kMost = 1e9;
+    const auto number = [&](std::string_view key) {
+      return Present(measured, key) == nullptr
+                 ? 0.0
+                 : Take(config::GetDouble(measured, key, 0, kMost), 0.0);
+    };
+    if (const double step = number("step_time_s"); step > 0) return Seconds(step);
+    const double rate = number("tokens_per_s_per_gpu");
+    const auto batch = Count("global_batch");
+    const auto length = Count("seq_len");
+    const auto gpus = Count("gpus");
+    if (!(rate > 0) || !batch || !length || !gpus) return std::nullopt;
+    return Seconds(static_cast<double>(*batch) * static_cast<double>(*length) /
+                   (rate * static_cast<double>(*gpus)));
+  }
+
   Measurement ReadMeasurement() {
     const Node object = Object("measured");
     Measurement measurement;
     if (object.kind != NodeKind::kObject) return measurement;
     const std::string outcome = Take(config::GetStringOr(object, "outcome", ""), std::string());
+    measurement.step = StepSeconds(object);
     if (outcome == "fits") measurement.outcome = Outcome::kFits;
     if (outcome == "oom") measurement.outcome = Outcome::kOutOfMemory;
     const std::string unit = Take(config::GetStringOr(object, "memory_unit", ""), std::string());

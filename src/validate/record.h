@@ -27,7 +27,8 @@ struct LoraSettings {
 // What was run, as the record says it: empty or absent where it does not. Nothing measured.
 struct Run {
   std::string id;
-  std::string kind;  // "run"; "kernel", "phase"
+  std::string kind;   // "run"; "kernel", "phase"
+  std::string group;  // the table that the record comes from; empty: not said
   std::string quality;
   std::string model;
   config::Node arch;  // null: the model is known by name
@@ -68,6 +69,7 @@ struct Measurement {
   std::string meaning;
   std::optional<Measured> peak;
   std::vector<Measured> others;  // further readings of the same run, of another kind
+  std::optional<Seconds> step;   // one optimizer step
 };
 
 struct Record {

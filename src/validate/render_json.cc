@@ -28,7 +28,20 @@ void WriteRow(const Row& row, JsonWriter& json) {
     json.Key(Name(static_cast<Reading>(i)));
     WriteEstimate(row.prediction.memory[i], json);
   }
-  json.EndObject().Key("verdicts").BeginObject();
+  json.EndObject().Key("step_seconds");
+  if (row.prediction.time) {
+    const verdict::StepTime& time = *row.prediction.time;
+    json.BeginObject().Field("point", time.point.value()).Field("low", time.low.value());
+    json.Field("high", time.high.value()).EndObject();
+  } else {
+    json.Null();
+  }
+  if (row.time) {
+    json.Key("step_compared").BeginObject();
+    json.Field("measured", row.time->measured.value()).Field("error", row.time->Error());
+    json.Field("in_range", row.time->InRange()).EndObject();
+  }
+  json.Key("verdicts").BeginObject();
   for (const PlaceVerdict& verdict : row.prediction.verdicts) {
     json.Key(verdict.where).BeginObject().Field("verdict", verdict::Name(verdict.fit));
     json.Field("point_fits", verdict.point_fits).EndObject();
@@ -39,14 +52,21 @@ void WriteRow(const Row& row, JsonWriter& json) {
   json.EndArray().EndObject();
 }
 
-void WriteGroup(const Group& group, JsonWriter& json) {
-  const Errors& errors = group.errors;
-  json.BeginObject().Field("name", group.name).Field("rows", group.rows);
-  json.Field("refused", group.refused).Field("compared", errors.count);
+void WriteErrors(const Errors& errors, JsonWriter& json) {
+  json.Field("compared", errors.count);
   json.Field("mean_error", errors.mean).Field("median_error", errors.median);
   json.Field("p90_error", errors.p90).Field("max_error", errors.max);
   json.Field("bias", errors.bias).Field("in_range", errors.in_range);
   json.Field("median_width", errors.median_width);
+}
+
+void WriteGroup(const Group& group, JsonWriter& json) {
+  json.BeginObject().Field("name", group.name).Field("rows", group.rows);
+  json.Field("refused", group.refused);
+  WriteErrors(group.errors, json);
+  json.Key("step_seconds").BeginObject();
+  WriteErrors(group.time, json);
+  json.EndObject();
   const Outcomes& o = group.outcomes;
   json.Key("verdicts").BeginObject().Field("fits", o.fits).Field("fits_tight", o.fits_tight);
   json.Field("fits_refuted", o.fits_refuted).Field("oom", o.oom).Field("oom_tight", o.oom_tight);

@@ -20,22 +20,24 @@ std::string Padded(std::string_view text, int width) {
   return cut;
 }
 
-std::string GroupLine(const Group& group) {
+std::string GroupLine(const Group& group, const Errors& e) {
   std::string line = fmt::format("{} {:5} {:7}", Padded(Printable(group.name), kNameWidth),
                                  group.rows, group.refused);
-  if (group.errors.count == 0) return line + "\n";
-  const Errors& e = group.errors;
+  if (e.count == 0) return line + "\n";
   return line + fmt::format(" {:5} {:>6} {:>6} {:>6} {:>6} {:>6} {:>5.0f} {:>5}\n", e.count,
                             Percent(e.median), Percent(e.mean), Percent(e.p90), Percent(e.max),
                             Percent(e.bias), 100 * e.in_range, Percent(e.median_width));
 }
 
-std::string GroupTable(const std::vector<Group>& groups, GroupBy by) {
+std::string GroupTable(const std::vector<Group>& groups, GroupBy by, std::string_view of,
+                       Errors Group::* errors) {
   std::string text = fmt::format(
-      "\n{}  rows refused  read median   mean    p90    max   bias    "
+      "\n{}: errors in %, |predicted - measured| / measured; bias is signed;\n"
+      "in: measured inside the range; width: of the range, median\n"
+      "{}  rows refused  read median   mean    p90    max   bias    "
       "in width\n",
-      Padded("by " + std::string(Name(by)), kNameWidth));
-  for (const Group& group : groups) text += GroupLine(group);
+      of, Padded("by " + std::string(Name(by)), kNameWidth));
+  for (const Group& group : groups) text += GroupLine(group, group.*errors);
   return text;
 }
 
@@ -58,6 +60,18 @@ std::string ReasonText(const std::vector<Reason>& reasons) {
   std::string text = "\nrefused\n";
   for (const Reason& reason : reasons) text += fmt::format("{:5}  {}\n", reason.rows, reason.text);
   return text;
+}
+
+std::string WorstTimeText(const Row& row) {
+  const verdict::StepTime& time = *row.prediction.time;
+  std::string text = fmt::format(
+      "\n{}\n  a step measured {:.4g} s, predicted {:.4g} ({:.4g}-{:.4g}): {:+.1f} %\n  ",
+      CutToWidth(Printable(row.record.run.id), kIdWidth), row.time->measured.value(),
+      time.point.value(), time.low.value(), time.high.value(), 100 * row.time->Error());
+  for (const auto& [name, share] : time.by_class) {
+    if (share >= 0.01) text += fmt::format("{} {:.0f} %  ", name, 100 * share);
+  }
+  return text + "\n";
 }
 
 std::string WorstText(const Row& row) {
@@ -87,17 +101,20 @@ std::string ValidationText(const Validation& validation, const RenderOptions& op
   const Group all = Summarize(validation.rows);
   std::string text = fmt::format("{} record{}, {} predicted, {} refused\n", all.rows,
                                  all.rows == 1 ? "" : "s", all.rows - all.refused, all.refused);
-  text +=
-      "errors of memory in %, |predicted - measured| / measured; bias is signed;\n"
-      "in: measured inside the range; width: of the range, median\n";
   const GroupBy by = options.by.value_or(GroupBy::kSource);
   std::vector<Group> groups = Summarize(validation.rows, by);
   groups.push_back(all);
-  text += GroupTable(groups, by);
-  text += OutcomeText(all.outcomes);
+  if (all.errors.count > 0 || all.time.count == 0) {
+    text += GroupTable(groups, by, "memory", &Group::errors);
+    text += OutcomeText(all.outcomes);
+  }
+  if (all.time.count > 0) text += GroupTable(groups, by, "step seconds", &Group::time);
   text += ReasonText(Reasons(validation.rows));
   for (const std::size_t row : Worst(validation.rows, options.worst)) {
     text += WorstText(validation.rows[row]);
+  }
+  for (const std::size_t row : WorstOfTime(validation.rows, options.worst)) {
+    text += WorstTimeText(validation.rows[row]);
   }
   return text;
 }

@@ -26,28 +26,39 @@ double Mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-Errors ErrorsOf(const std::vector<const Comparison*>& comparisons) {
+struct Deviation {
+  double error = 0;
+  double width = 0;
+  bool in_range = false;
+};
+
+template <typename SomeComparison>
+Deviation DeviationOf(const SomeComparison& comparison) {
+  return {comparison.Error(), comparison.Width(), comparison.InRange()};
+}
+
+Errors ErrorsOf(const std::vector<Deviation>& deviations) {
   std::vector<double> absolute;
   std::vector<double> with_sign;
   std::vector<double> widths;
   double inside = 0;
-  for (const Comparison* comparison : comparisons) {
-    with_sign.push_back(comparison->Error());
-    absolute.push_back(std::abs(comparison->Error()));
-    widths.push_back(comparison->Width());
-    inside += comparison->InRange() ? 1 : 0;
+  for (const Deviation& deviation : deviations) {
+    with_sign.push_back(deviation.error);
+    absolute.push_back(std::abs(deviation.error));
+    widths.push_back(deviation.width);
+    inside += deviation.in_range ? 1 : 0;
   }
   std::sort(absolute.begin(), absolute.end());
   std::sort(widths.begin(), widths.end());
   Errors errors;
-  errors.count = static_cast<std::int64_t>(comparisons.size());
-  if (comparisons.empty()) return errors;
+  errors.count = static_cast<std::int64_t>(deviations.size());
+  if (deviations.empty()) return errors;
   errors.mean = Mean(absolute);
   errors.median = Quantile(absolute, 0.5);
   errors.p90 = Quantile(absolute, 0.9);
   errors.max = absolute.back();
   errors.bias = Mean(with_sign);
-  errors.in_range = inside / static_cast<double>(comparisons.size());
+  errors.in_range = inside / static_cast<double>(deviations.size());
   errors.median_width = Quantile(widths, 0.5);
   return errors;
 }
@@ -71,8 +82,9 @@ void Count(const Row& row, Outcomes& outcomes) {
   }
 }
 
-// "fms" of "fms-a100-none-lora-…": ids begin with their source.
+// "fms" of "fms-a100-none-lora-…": ids begin with their source, where no table is named.
 std::string SourceOf(const Record& record) {
+  if (!record.run.group.empty()) return record.run.group;
   return record.run.id.substr(0, record.run.id.find('-'));
 }
 
@@ -96,19 +108,22 @@ std::string NameOf(const Row& row, GroupBy by) {
 
 struct Members {
   Group group;
-  std::vector<const Comparison*> comparisons;
+  std::vector<Deviation> memory;
+  std::vector<Deviation> time;
 };
 
 Group Finished(Members members, std::string name) {
   members.group.name = std::move(name);
-  members.group.errors = ErrorsOf(members.comparisons);
+  members.group.errors = ErrorsOf(members.memory);
+  members.group.time = ErrorsOf(members.time);
   return std::move(members.group);
 }
 
 void Add(const Row& row, Members& members) {
   ++members.group.rows;
   members.group.refused += row.prediction.refused.empty() ? 0 : 1;
-  if (row.main) members.comparisons.push_back(&*row.main);
+  if (row.main) members.memory.push_back(DeviationOf(*row.main));
+  if (row.time) members.time.push_back(DeviationOf(*row.time));
   Count(row, members.group.outcomes);
 }
 
@@ -125,10 +140,14 @@ double Comparison::Width() const {
 }
 
 Row MakeRow(Record record, Prediction prediction) {
-  Row row{std::move(record), std::move(prediction), std::nullopt, {}};
+  Row row{std::move(record), std::move(prediction), std::nullopt, {}, std::nullopt};
   if (!row.prediction.refused.empty()) return row;
   const Measurement& measurement = row.record.measurement;
   if (measurement.outcome == Outcome::kOutOfMemory) return row;
+  if (measurement.step && row.prediction.time) {
+    const verdict::StepTime& time = *row.prediction.time;
+    row.time = TimeComparison{*measurement.step, time.point, time.low, time.high};
+  }
   const auto compare = [&](const Measured& measured, std::string meaning) {
     const auto reading = static_cast<std::size_t>(measured.reading);
     return Comparison{measured.reading, std::move(meaning), measured.bytes,
@@ -171,7 +190,7 @@ std::vector<Group> Summarize(const std::vector<Row>& rows, GroupBy by) {
     for (const Comparison& other : row.others) {
       Members& of_other = members[other.meaning];
       ++of_other.group.rows;
-      of_other.comparisons.push_back(&other);
+      of_other.memory.push_back(DeviationOf(other));
     }
   }
   std::vector<Group> groups;
@@ -193,17 +212,32 @@ std::vector<Reason> Reasons(const std::vector<Row>& rows) {
   return reasons;
 }
 
-std::vector<std::size_t> Worst(const std::vector<Row>& rows, std::size_t count) {
+namespace {
+
+// By a comparison that a row may have.
+template <typename SomeComparison>
+std::vector<std::size_t> WorstBy(const std::vector<Row>& rows, std::size_t count,
+                                 std::optional<SomeComparison> Row::* comparison) {
   std::vector<std::size_t> order;
   order.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].main) order.push_back(i);
+    if (rows[i].*comparison) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::abs(rows[a].main->Error()) > std::abs(rows[b].main->Error());
+    return std::abs((rows[a].*comparison)->Error()) > std::abs((rows[b].*comparison)->Error());
   });
   if (order.size() > count) order.resize(count);
   return order;
+}
+
+}  // namespace
+
+std::vector<std::size_t> Worst(const std::vector<Row>& rows, std::size_t count) {
+  return WorstBy(rows, count, &Row::main);
+}
+
+std::vector<std::size_t> WorstOfTime(const std::vector<Row>& rows, std::size_t count) {
+  return WorstBy(rows, count, &Row::time);
 }
 
 }  // namespace trainfit::validate

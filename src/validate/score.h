@@ -24,12 +24,24 @@ struct Comparison {
   double Width() const;  // of the range, as a share of the point
 };
 
+// A measured step beside its prediction.
+struct TimeComparison {
+  Seconds measured;
+  Seconds point;
+  Seconds low;
+  Seconds high;
+  double Error() const { return (point - measured) / measured; }
+  bool InRange() const { return low <= measured && measured <= high; }
+  double Width() const { return point > Seconds() ? (high - low) / point : 0; }
+};
+
 // A record with its prediction.
 struct Row {
   Record record;
   Prediction prediction;
   std::optional<Comparison> main;  // by the record's own number
   std::vector<Comparison> others;  // by its further readings
+  std::optional<TimeComparison> time;
 };
 Row MakeRow(Record record, Prediction prediction);
 
@@ -63,7 +75,8 @@ struct Group {
   std::string name;
   std::int64_t rows = 0;
   std::int64_t refused = 0;
-  Errors errors;
+  Errors errors;  // of memory
+  Errors time;    // of the seconds of a step
   Outcomes outcomes;
 };
 
@@ -80,5 +93,6 @@ std::vector<Reason> Reasons(const std::vector<Row>& rows);  // most frequent fir
 
 // Indices of the rows with the largest absolute errors, largest first.
 std::vector<std::size_t> Worst(const std::vector<Row>& rows, std::size_t count);
+std::vector<std::size_t> WorstOfTime(const std::vector<Row>& rows, std::size_t count);
 
 }  // namespace trainfit::validate

@@ -9,6 +9,7 @@
 #include "memory/shortage.h"
 #include "verdict/capacity.h"
 #include "verdict/explain.h"
+#include "verdict/step_time.h"
 
 namespace trainfit::verdict {
 namespace {
@@ -150,6 +151,11 @@ Expected<Answer> Judge(const Case& question) {
                        ? of_rank.places.front().fit
                        : Worst(answer.fit, of_rank.places.front().fit);
     }
+  }
+  if (auto time = TimeStep(plan, program, question.machine); time.has_value()) {
+    answer.time = *std::move(time);
+  } else {
+    answer.time_unknown = time.error().front().message;
   }
   answer.assumptions = plan.assumptions;
   for (const std::string& assumption : question.machine.assumptions) {

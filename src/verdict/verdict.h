@@ -78,6 +78,27 @@ struct Limits {
   std::optional<std::int64_t> min_gpus;  // of this card, fully sharded
 };
 
+// How long one steady step takes, and what it is bound by.
+struct StepTime {
+  Seconds point;  // of the slowest rank
+  Seconds low;    // 90 % range
+  Seconds high;
+  double tokens_per_second = 0;  // of the whole machine
+  // Model FLOPs a second (nothing counted twice) and computed ones (with recomputation), as a share
+  // of the peak of the compute dtype.
+  double mfu = 0;
+  double hfu = 0;
+  // Shares of the longest path through the streams; each list sums to 1, largest first.
+  struct Share {
+    std::string name;
+    double share = 0;
+    bool operator==(const Share&) const = default;
+  };
+  std::vector<Share> bound_by;  // "tensor cores", "memory bandwidth", …
+  std::vector<Share> by_class;  // "matrix products", …
+  std::string bottleneck;       // one sentence
+};
+
 // A single change, re-evaluated.
 struct Remedy {
   std::string change;  // in words and as a flag: "--micro-batch 1"
@@ -94,6 +115,8 @@ struct Answer {
   std::vector<PhaseAnswer> phases;
   Limits limits;
   std::vector<Remedy> remedies;  // best first; empty when it fits
+  std::optional<StepTime> time;
+  std::string time_unknown;  // why there is no time
   std::vector<plan::Assumption> assumptions;
   std::vector<std::string> warnings;
 };

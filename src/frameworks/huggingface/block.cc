@@ -105,7 +105,9 @@ class BlockRecorder {
     EnterAutocast();
     Tensor gradient = OutputGradient();
     const Tensor wrt = tape_.Ghost(x);
+    tape_.set_recomputing(true);
     Tensor recomputed = Run(x);
+    tape_.set_recomputing(false);
     const Tensor root = tape_.Ghost(recomputed);
     ExitAutocast();
     Tensor held;

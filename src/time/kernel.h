@@ -1,0 +1,24 @@
+// How long one kernel runs on one card, alone.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "program/event.h"
+#include "time/card.h"
+
+namespace trainfit::time {
+
+// What a stretch of time is bound by.
+enum class Bound : std::uint8_t { kCompute, kBandwidth, kLaunch, kLink, kHost };
+inline constexpr int kBoundCount = 5;
+
+struct KernelTime {
+  Seconds seconds;
+  Bound bound = Bound::kCompute;
+};
+
+// Time on the GPU of all launches of `operation`; zero for waits. Collectives: collective.h.
+KernelTime KernelSeconds(const program::Operation& operation, const Card& card);
+
+}  // namespace trainfit::time

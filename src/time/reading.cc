@@ -1,0 +1,108 @@
+#include "time/reading.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "time/exchange.h"
+
+namespace trainfit::time {
+namespace {
+
+using program::KernelClass;
+using program::Operation;
+using program::Segment;
+
+// What the host spends on issuing one kernel. Forward passes run Python modules between kernels;
+// autograd's engine calls them from C++.
+Seconds IssueSeconds(const Operation& operation) {
+  constexpr Seconds kPython{12e-6};
+  constexpr Seconds kEngine{6e-6};
+  return (operation.issuer == program::Issuer::kPython ? kPython : kEngine) *
+         static_cast<double>(operation.kernels);
+}
+
+// A fused attention's backward computes the scores again: 5 products where the model has 4.
+double ModelFlops(const Operation& operation) {
+  constexpr double kWithoutScores = 4.0 / 5;
+  return operation.kernel == KernelClass::kAttentionBackward
+             ? kWithoutScores * operation.flops.value()
+             : operation.flops.value();
+}
+
+}  // namespace
+
+Reader::Reader(const spec::Gpu& gpu, const LinkPaths& paths)
+    : card_id_(gpu.id), paths_(paths), card_(MakeCard(gpu)) {}
+
+Timeline Reader::ReadLeaf(const Segment& leaf) const {
+  Timeline timeline = Timeline::Identity();
+  for (const Operation& operation : leaf.operations()) {
+    const int lane = static_cast<int>(operation.stream);
+    if (operation.kernel == KernelClass::kWait) {
+      timeline.Wait(lane, static_cast<int>(operation.awaited));
+    } else if (operation.kernel == KernelClass::kHostSync) {
+      timeline.Wait(kHostLane, lane);
+    } else {
+      const KernelTime time =
+          operation.kernel == KernelClass::kCollective
+              ? KernelTime{ExchangeSeconds(operation.collective, operation.moved,
+                                           paths_[static_cast<std::size_t>(operation.group)],
+                                           card_id_)
+                               .point,
+                           Bound::kLink}
+              : KernelSeconds(operation, card_);
+      timeline.Run(operation.stream, static_cast<int>(operation.kernel), time,
+                   IssueSeconds(operation));
+      timeline.hardware_flops += operation.flops.value();
+      if (!operation.recomputed) timeline.model_flops += ModelFlops(operation);
+    }
+  }
+  return timeline;
+}
+
+const Timeline& Reader::Read(const Segment& segment) {
+  if (const auto found = known_.find(&segment); found != known_.end()) return found->second;
+  Timeline timeline = Timeline::Identity();
+  switch (segment.kind()) {
+    case Segment::Kind::kLeaf:
+      timeline = ReadLeaf(segment);
+      break;
+    case Segment::Kind::kSequence:
+      for (const program::Child& child : segment.children()) {
+        timeline = Then(timeline, Read(*child.segment));
+      }
+      break;
+    case Segment::Kind::kRepeat:
+      timeline = Times(Read(*segment.children().front().segment), segment.count());
+      break;
+  }
+  return known_.emplace(&segment, std::move(timeline)).first->second;
+}
+
+Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::Plan& plan,
+                               const spec::Machine& machine) {
+  ASSIGN_OR_RETURN(const LinkPaths paths, PathsOf(machine, plan.parallel));
+  Reader reader(machine.gpu, paths);
+  const Timeline& timeline = reader.Read(*phase.segment);
+  TimeReading reading;
+  const Path* longest = &timeline.paths[0][0];
+  for (const auto& row : timeline.paths) {
+    for (const Path& path : row) {
+      if (path.seconds > longest->seconds) longest = &path;
+    }
+  }
+  reading.point = Seconds(longest->seconds);
+  reading.path = longest->spent;
+  reading.work = timeline.work;
+  reading.model_flops = timeline.model_flops;
+  reading.hardware_flops = timeline.hardware_flops;
+  // 90 % of a normal distribution lie within 1.645 standard deviations.
+  constexpr double kNinetyPercent = 1.645;
+  const double factor = std::exp(kNinetyPercent * reader.card().rates.sigma);
+  reading.low = reading.point / factor;
+  reading.high = reading.point * factor;
+  return reading;
+}
+
+}  // namespace trainfit::time
