@@ -10,6 +10,9 @@ find_path(FMT_INCLUDE fmt/format-inl.h REQUIRED)
 add_library(trainfit_fmt STATIC "${CMAKE_CURRENT_LIST_DIR}/fmt_static.cc")
 target_include_directories(trainfit_fmt SYSTEM PUBLIC "${FMT_INCLUDE}")
 add_library(fmt::fmt ALIAS trainfit_fmt)
+set_target_properties(trainfit_fmt PROPERTIES EXPORT_NAME fmt)
+install(TARGETS trainfit_fmt EXPORT trainfitTargets
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 
 # yaml-cpp likewise: its CMake files name the shared library, the static one lies beside it.
 find_path(YAML_CPP_INCLUDE yaml-cpp/yaml.h REQUIRED)

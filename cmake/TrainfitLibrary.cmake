@@ -40,9 +40,14 @@ function(trainfit_library folder)
     add_library(trainfit_${folder} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(trainfit_${folder} ${scope} "${CMAKE_SOURCE_DIR}/src")
+  target_include_directories(trainfit_${folder} ${scope}
+    "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trainfit>")
   target_link_libraries(trainfit_${folder} ${scope} ${libraries})
   add_library(trainfit::${folder} ALIAS trainfit_${folder})
+  set_target_properties(trainfit_${folder} PROPERTIES EXPORT_NAME ${folder})
+  install(TARGETS trainfit_${folder} EXPORT trainfitTargets
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   set_property(GLOBAL APPEND PROPERTY TRAINFIT_LIBRARIES trainfit::${folder})
 
   if(TRAINFIT_TESTS AND tests)

@@ -11,8 +11,10 @@
 #include "base/check.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/complete.h"
 #include "cli/environment.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/output.h"
 
 namespace trainfit::cli {
@@ -37,12 +39,22 @@ void KeepFreedMemory() {
 
 int Print(const std::string& text) { return PrintAnswer(text) ? kOk : kInternal; }
 
+int PrintCandidates(const std::vector<std::string>& words, const Environment& environment) {
+  std::string text;
+  for (const std::string& candidate : Complete({words.begin() + 1, words.end()}, environment)) {
+    text += candidate + "\n";
+  }
+  return Print(text);
+}
+
 int Run(const std::vector<std::string>& words) {
   const Environment environment = ReadEnvironment();
   if (words.empty()) {
     PrintComplaint(ShortHelp(environment));
     return kUsage;
   }
+  if (words.front() == "__complete") return PrintCandidates(words, environment);
+  if (words.front() == "__manual") return Print(ManualPage());
   const Arguments arguments = ParseArguments(words);
   if (arguments.request.help) return Print(Help(*arguments.command, environment));
   if (arguments.request.version) return Print("trainfit " TRAINFIT_VERSION "\n");

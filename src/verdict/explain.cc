@@ -69,7 +69,7 @@ Basis BasisOf(Role role) {
 std::string PerParameter(Bytes bytes, std::int64_t parameters, std::int64_t ranks,
                          std::string_view what) {
   if (parameters <= 0) return "";
-  for (const std::int64_t shares : {std::int64_t{1}, ranks}) {
+  for (const std::int64_t shares : {ranks, std::int64_t{1}}) {
     const Bytes whole = bytes * shares;
     if (whole.value() % parameters != 0) continue;
     return fmt::format("{} B × {} {}{}", whole.value() / parameters, Grouped(parameters), what,
@@ -80,12 +80,19 @@ std::string PerParameter(Bytes bytes, std::int64_t parameters, std::int64_t rank
 }
 
 std::string Ratio(const plan::Plan& plan, const memory::Part& role) {
-  const std::int64_t ranks = plan.parallel.data;
+  // Over how many ranks the role is spread: all of it under FSDP and ZeRO-3, weights not before.
+  const spec::Sharding sharding = plan.parallel.sharding;
+  const bool is_replicated = sharding == spec::Sharding::kNone || sharding == spec::Sharding::kDdp;
+  const bool are_weights_whole =
+      is_replicated || sharding == spec::Sharding::kZero1 || sharding == spec::Sharding::kZero2;
+  const std::int64_t ranks = is_replicated ? 1 : plan.parallel.data;
+  const std::int64_t weight_ranks = are_weights_whole ? 1 : plan.parallel.data;
   switch (role.role) {
     case Role::kWeights:
-      return PerParameter(role.bytes, spec::ParameterCount(*plan.model), ranks, "parameters");
+      return PerParameter(role.bytes, spec::ParameterCount(*plan.model), weight_ranks,
+                          "parameters");
     case Role::kAdapterWeights:
-      return PerParameter(role.bytes, plan::AdapterParameterCount(plan), ranks,
+      return PerParameter(role.bytes, plan::AdapterParameterCount(plan), weight_ranks,
                           "adapter parameters");
     case Role::kMasterWeights:
     case Role::kGradients:
