@@ -43,6 +43,7 @@ function(trainfit_library folder)
   target_include_directories(trainfit_${folder} ${scope}
     "$<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/src>"
     "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/trainfit>")
+  target_compile_features(trainfit_${folder} ${scope} cxx_std_20)
   target_link_libraries(trainfit_${folder} ${scope} ${libraries})
   add_library(trainfit::${folder} ALIAS trainfit_${folder})
   set_target_properties(trainfit_${folder} PROPERTIES EXPORT_NAME ${folder})
