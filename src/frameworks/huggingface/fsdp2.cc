@@ -69,6 +69,8 @@ class UnitRecorder {
                     Stream::kAllGather);
     });
     unit.copy_out = Leaf([&](Tape& tape) {
+      tape.Wait(Stream::kCompute, Stream::kAllGather);
+      tape.Run(program::KernelClass::kCopy, "copy-out", Flops(), 2 * gathered_);
       for (const Whole& w : parameters_) {
         tape.AllocSlot(w.slot, w.bytes, Role::kCommunication, "unsharded parameters");
       }
@@ -81,6 +83,8 @@ class UnitRecorder {
     unit.reduce = Leaf([&](Tape& tape) { Reduce(tape); });
     unit.free_reduce_input = Leaf([&](Tape& tape) {
       if (reduced_ == Bytes()) return;
+      // _fsdp_param_group.py post_backward: before its input is freed.
+      tape.Wait(Stream::kCompute, Stream::kReduceScatter);
       tape.FreeSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input",
                     Place::kGpu, Stream::kReduceScatter);
     });
@@ -164,6 +168,9 @@ class UnitRecorder {
       if (w.gradient_bytes == Bytes()) continue;
       tape.FreeSlot(w.gradient, w.gradient_bytes, Role::kGradients, w.label);
     }
+    tape.Wait(Stream::kReduceScatter, Stream::kCompute);
+    tape.Run(program::KernelClass::kCopy, "copy-in", Flops(), 2 * reduced_, {},
+             Stream::kReduceScatter);
     const Bytes output(CeilDiv(reduced_.value(), plan_.parallel.data));
     tape.AllocSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
                    Stream::kReduceScatter);

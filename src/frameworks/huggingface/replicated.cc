@@ -22,12 +22,52 @@ const Segment* RecordDdpBuckets(const Frame& frame, program::SegmentStore& store
   return tape.Finish(store).front();
 }
 
+// Gradients are copied into buckets as they appear, and those summed over the replicas beside the
+// backward pass (reducer.cpp, mark_variable_ready_dense, bucket_cap_mb = 25).
+const Segment* RecordDdpReduce(std::initializer_list<const Frame*> frames,
+                               program::SegmentStore& store) {
+  constexpr Bytes kBucket = 25 * kMiB;
+  program::Tape tape;
+  Bytes bytes;
+  std::int64_t tensors = 0;
+  for (const Frame* frame : frames) {
+    for (const Trained& t : TrainedTensors(*frame)) {
+      bytes += Bytes(t.elements * spec::ElementBytes(t.dtype));
+      ++tensors;
+    }
+  }
+  if (tensors > 0) {
+    tape.Run({.kernel = program::KernelClass::kCopy,
+              .label = "gradients into buckets",
+              .moved = 2 * bytes,
+              .kernels = tensors});
+    tape.Wait(program::Stream::kReduceScatter, program::Stream::kCompute);
+    const std::int64_t buckets = CeilDiv(bytes.value(), kBucket.value());
+    for (std::int64_t i = 0; i < buckets; ++i) {
+      tape.Exchange(program::Collective::kAllReduce, program::Group::kData, "all-reduce",
+                    Bytes(bytes.value() / buckets), program::Stream::kReduceScatter);
+    }
+  }
+  tape.Cut();
+  return tape.Finish(store).front();
+}
+
 class Replicated : public Sharding {
  public:
-  explicit Replicated(const ModelFrames& frames) : frames_(frames) {}
+  explicit Replicated(const ModelFrames& frames) : frames_(frames) {
+    if (!IsDdp()) return;
+    for (const Frame& layer : frames.layers()) {
+      reduce_layer_.push_back(RecordDdpReduce({&layer}, frames.store()));
+    }
+    reduce_ends_ = RecordDdpReduce({&frames.before(), &frames.after()}, frames.store());
+    program::Tape tape;
+    tape.Wait(program::Stream::kCompute, program::Stream::kReduceScatter);
+    tape.Cut();
+    wait_ = tape.Finish(frames.store()).front();
+  }
 
   void AppendInit(Children& children) override {
-    if (frames_.plan().parallel.sharding != spec::Sharding::kDdp) return;
+    if (!IsDdp()) return;
     children.push_back({frames_.EveryFrame([this](const Frame& frame) {
                           return RecordDdpBuckets(frame, frames_.store());
                         }),
@@ -36,10 +76,16 @@ class Replicated : public Sharding {
   void BeginForward(Children&) override {}
   const Segment* Forward(const Position&, const Segment* forward) override { return forward; }
   void EndForward(Children&) override {}
-  const Segment* Backward(const Position&, const Segment* backward, Round) override {
-    return backward;
+  const Segment* Backward(const Position& p, const Segment* backward, Round round) override {
+    if (!IsDdp() || !round.sync) return backward;
+    return frames_.store().Sequence(
+        {{backward, 0}, {reduce_layer_[static_cast<std::size_t>(p.kind)], 0}});
   }
-  void EndBackward(Children&, Round) override {}
+  void EndBackward(Children& children, Round round) override {
+    if (!IsDdp() || !round.sync) return;
+    children.push_back({reduce_ends_, 0});
+    children.push_back({wait_, 0});
+  }
 
   void AppendUpdate(Children& children, bool is_first) override {
     AppendPlainUpdate(frames_, children, is_first);
@@ -50,7 +96,12 @@ class Replicated : public Sharding {
   }
 
  private:
+  bool IsDdp() const { return frames_.plan().parallel.sharding == spec::Sharding::kDdp; }
+
   const ModelFrames& frames_;
+  std::vector<const Segment*> reduce_layer_;  // by kind
+  const Segment* reduce_ends_ = nullptr;
+  const Segment* wait_ = nullptr;
 };
 
 }  // namespace
@@ -68,6 +119,7 @@ void AppendPlainUpdate(const ModelFrames& frames, Children& children, bool is_fi
   if (is_first) {
     add([&](const Frame& f) { return RecordStates(f, plan, store); });
   }
+  add([&](const Frame& f) { return RecordClip(f, store); });
   add([&](const Frame& f) { return RecordForeachTemporaries(f, plan, store, true); });
   add([&](const Frame& f) { return RecordUpdate(f, plan, store); });
   add([&](const Frame& f) { return RecordForeachTemporaries(f, plan, store, false); });

@@ -234,9 +234,60 @@ const program::Segment* RecordForeachTemporaries(const Frame& frame, const plan:
   return Finish(tape, store);
 }
 
+// torch/nn/utils/clip_grad.py with foreach: a norm of each, then a product in place. Trainer clips
+// by default (transformers/training_args.py, max_grad_norm = 1.0).
+const program::Segment* RecordClip(const Frame& frame, program::SegmentStore& store) {
+  Tape tape;
+  Bytes bytes;
+  for (const Trained& t : TrainedTensors(frame)) bytes += SizeOf(t.elements, t.dtype);
+  if (bytes > Bytes()) {
+    tape.Run(program::KernelClass::kReduction, "gradient norm", Flops(), bytes);
+    tape.Run(program::KernelClass::kElementwise, "gradient clipping", Flops(), 2 * bytes);
+  }
+  return Finish(tape, store);
+}
+
+namespace {
+
+struct UpdateCost {
+  Bytes moved;
+  std::int64_t kernels = 1;  // of one tensor, where each has its own
+};
+
+// What an update reads and writes.
+UpdateCost CostOf(const Trained& t, const plan::Plan& plan) {
+  const Bytes own = SizeOf(t.elements, t.dtype);
+  Bytes states;
+  for (const Bytes bytes : StateSizes(t, plan)) states += bytes;
+  if (plan.optimizer == Optimizer::kAdamW && plan.optimizer_loop != spec::OptimizerLoop::kFused) {
+    // torch/optim/adam.py _multi_tensor_adam, _single_tensor_adam: decay, lerp, mul, addcmul, sqrt,
+    // div, add, addcdiv: 21 passes in all over tensors of the parameter's size.
+    constexpr std::int64_t kPasses = 21;
+    constexpr std::int64_t kKernels = 8;
+    return {kPasses * own, kKernels};
+  }
+  if (plan.optimizer == Optimizer::kAdafactor) {
+    // transformers/optimization.py Adafactor.step: some ten operations on fp32 tensors of its size.
+    constexpr std::int64_t kPasses = 24;
+    constexpr std::int64_t kKernels = 24;
+    return {kPasses * SizeOf(t.elements, Dtype::kFp32), kKernels};
+  }
+  // One kernel: the weight and the states are read and written, the gradient is read.
+  return {3 * own + 2 * states, 1};
+}
+
+// Whether one launch updates many tensors.
+bool IsMultiTensor(const plan::Plan& plan) {
+  return plan.optimizer == Optimizer::kAdamW &&
+         plan.optimizer_loop != spec::OptimizerLoop::kForLoop;
+}
+
+}  // namespace
+
 const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
                                      program::SegmentStore& store) {
   Tape tape;
+  UpdateCost together;
   for (const Trained& t : TrainedTensors(frame)) {
     const Bytes bytes = SizeOf(t.elements, t.dtype);
     program::Tensor first;
@@ -257,9 +308,22 @@ const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
       second =
           tape.NewBytes(SizeOf(t.elements, Dtype::kFp32), Role::kTemporary, "Adafactor update");
     }
-    // Fused Adam reads p, g, m, v and writes p, m, v.
-    constexpr std::int64_t kFusedAdamPasses = 7;
-    tape.Run(program::KernelClass::kOptimizer, t.label, Flops(), kFusedAdamPasses * bytes);
+    const UpdateCost cost = CostOf(t, plan);
+    if (IsMultiTensor(plan)) {
+      together.moved += cost.moved;
+      together.kernels = cost.kernels;
+    } else {
+      tape.Run({.kernel = program::KernelClass::kOptimizer,
+                .label = t.label,
+                .moved = cost.moved,
+                .kernels = cost.kernels});
+    }
+  }
+  if (together.moved > Bytes()) {
+    tape.Run({.kernel = program::KernelClass::kOptimizer,
+              .label = "optimizer step",
+              .moved = together.moved,
+              .kernels = together.kernels});
   }
   return Finish(tape, store);
 }

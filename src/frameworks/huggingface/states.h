@@ -44,6 +44,8 @@ const program::Segment* RecordStates(const Frame& frame, const plan::Plan& plan,
 // Parameter-sized temporaries of one optimizer step, allocated (`allocate`) or freed.
 const program::Segment* RecordForeachTemporaries(const Frame& frame, const plan::Plan& plan,
                                                  program::SegmentStore& store, bool allocate);
+// Gradients are scaled down to a norm of 1.
+const program::Segment* RecordClip(const Frame& frame, program::SegmentStore& store);
 // The update of each tensor in turn: kernels, and temporaries of one tensor's size.
 const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
                                      program::SegmentStore& store);

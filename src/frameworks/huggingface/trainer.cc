@@ -111,7 +111,17 @@ class TrainerBuilder {
     });
     children.push_back({recorded.embedding.backward, 0});
     sharding_->EndBackward(children, round);
+    children.push_back({ReadLoss(), 0});
     return store_.Sequence(std::move(children));
+  }
+
+  // Trainer looks at the loss of each micro-step: torch.isnan(tr_loss_step) in an `if`
+  // (transformers/trainer.py, logging_nan_inf_filter).
+  const Segment* ReadLoss() {
+    program::Tape tape;
+    tape.HostSync();
+    tape.Cut();
+    return tape.Finish(store_).front();
   }
 
   // Accumulation: the first micro-step makes the gradients, the others add to them. Trainer wraps

@@ -98,6 +98,7 @@ class Zero12 : public Sharding {
   void AppendUpdate(Children& children, bool is_first) override {
     children.push_back({RecordLeaf(store_,
                                    [&](Tape& tape) {
+                                     tape.Wait(Stream::kCompute, Stream::kReduceScatter);
                                      if (offloads_) {
                                        UpdateOnHost(tape, is_first);
                                      } else {
@@ -175,6 +176,7 @@ class Zero12 : public Sharding {
       joined.stream = ReduceStream();
       Pass(tape, joined);
     }
+    if (ReduceStream() != Stream::kCompute) tape.Wait(ReduceStream(), Stream::kCompute);
     tape.Exchange(program::Collective::kAllReduce, program::Group::kData, "all-reduce of a bucket",
                   Bytes(elements * half_), ReduceStream());
     if (!offloads_) return;

@@ -302,6 +302,7 @@ class Zero3 : public Sharding {
     }
     tape.Exchange(program::Collective::kAllGather, program::Group::kData, "all-gather", unit.bytes,
                   Stream::kAllGather);
+    tape.Wait(Stream::kCompute, Stream::kAllGather);
   }
 
   const Segment* Gather(const Unit& unit) {
@@ -366,6 +367,7 @@ class Zero3 : public Sharding {
     const std::int64_t joined = std::min(plan_.zero.reduce_bucket, unit.trained);
     Pass(tape, {SlotOf(ZeroSlot::kScratch), Bytes(joined * half_), Role::kCommunication,
                 "reduce-scatter input", Place::kGpu, Stream::kReduceScatter});
+    tape.Wait(Stream::kReduceScatter, Stream::kCompute);
     tape.Exchange(program::Collective::kReduceScatter, program::Group::kData, "reduce-scatter",
                   Bytes(unit.trained * half_), Stream::kReduceScatter);
     if (!offloads_optimizer_) return;
