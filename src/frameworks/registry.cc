@@ -7,6 +7,7 @@
 #include "base/nearest_word.h"
 #include "base/text.h"
 #include "frameworks/huggingface/facts.h"
+#include "frameworks/megatron/facts.h"
 
 namespace trainfit::frameworks {
 namespace {
@@ -68,18 +69,41 @@ Diagnostics SetVersions(std::string_view versions, plan::Stack* stack) {
   return {};
 }
 
+// What a name stands for.
+struct Dialect {
+  plan::Stack stack;
+  std::span<const plan::FactRow> rows;
+};
+
+std::vector<Dialect> Dialects() {
+  std::vector<Dialect> dialects = {{huggingface::CurrentStack(), huggingface::FactRows()}};
+  plan::Stack trainer_alone = huggingface::CurrentStack();
+  std::erase_if(trainer_alone.packages, [](const plan::Package& p) { return p.name == "trl"; });
+  trainer_alone.framework = "transformers";
+  dialects.push_back({std::move(trainer_alone), huggingface::FactRows()});
+  for (const plan::Stack& stack : megatron::Stacks()) {
+    dialects.push_back({stack, megatron::FactRows()});
+  }
+  return dialects;
+}
+
 }  // namespace
 
 Expected<plan::FactTable> FindFacts(std::string_view framework, std::string_view versions) {
-  plan::Stack stack = huggingface::CurrentStack();
-  if (framework == "transformers") {
-    std::erase_if(stack.packages, [](const plan::Package& p) { return p.name == "trl"; });
-    stack.framework = "transformers";
-  } else if (!framework.empty() && framework != "huggingface" && framework != "trl") {
-    return Fail(Unknown("framework", framework, {"huggingface", "transformers", "trl"}));
+  const std::string_view name =
+      framework.empty() || framework == "trl" ? std::string_view("huggingface") : framework;
+  const std::vector<Dialect> dialects = Dialects();
+  const auto found = std::find_if(dialects.begin(), dialects.end(), [&](const Dialect& dialect) {
+    return dialect.stack.framework == name;
+  });
+  if (found == dialects.end()) {
+    std::vector<std::string> known = {"trl"};
+    for (const Dialect& dialect : dialects) known.push_back(dialect.stack.framework);
+    return Fail(Unknown("framework", framework, known));
   }
+  plan::Stack stack = found->stack;
   if (auto errors = SetVersions(versions, &stack); !errors.empty()) return Fail(std::move(errors));
-  return plan::FactTable(std::move(stack), huggingface::FactRows());
+  return plan::FactTable(std::move(stack), found->rows);
 }
 
 }  // namespace trainfit::frameworks

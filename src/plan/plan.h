@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,15 @@ struct Parallel {
   std::int64_t pipeline = 1;
   std::int64_t context = 1;
   std::int64_t expert = 1;
+  std::int64_t expert_tensor = 1;   // inside an expert
+  std::int64_t virtual_stages = 1;  // chunks of layers of one pipeline rank
+  bool sequence = false;            // norms and dropouts are split along the sequence over `tensor`
+  spec::PipelineOrder order = spec::PipelineOrder::kOneForwardOneBackward;
+  std::vector<std::int64_t> stage_layers;  // by pipeline stage; empty without a pipeline
+
+  // Replicas of an expert's weights: what is left of the ranks of one stage.
+  std::int64_t ExpertData() const { return data * context * tensor / (expert * expert_tensor); }
+  std::int64_t Ranks() const { return data * context * tensor * pipeline; }
   bool operator==(const Parallel&) const = default;
 };
 
@@ -84,6 +94,15 @@ struct Plan {
   bool liger_kernels = false;     // norms and rotary as one kernel each
   bool fused_activation = false;  // act(gate) × up as one kernel
   bool padding_free = true;
+  bool master_weights = false;  // fp32 copies of 16-bit weights in the optimizer
+  std::vector<spec::Recompute> recompute;
+  std::optional<std::int64_t> recompute_layers;  // of a stage; absent: all
+  double hidden_dropout = 0;
+  double attention_dropout = 0;
+  spec::Dtype gradient_dtype = spec::Dtype::kFp32;  // in which they are summed up
+  bool fused_accumulation = true;
+  bool overlap_reduce = false;
+  bool overlap_gather = false;
   Parallel parallel;
   ZeroPlan zero;
 
@@ -99,6 +118,11 @@ struct Plan {
 // option, why, and what to use instead.
 Expected<Plan> ResolvePlan(const spec::Recipe& recipe, std::shared_ptr<const spec::ModelSpec> model,
                            const spec::Machine& machine, const FactTable& facts);
+
+// Sizes of plan.parallel from the recipe's and the machine's (parallel.cc): the number of replicas
+// is what the splits leave over. Errors: splits that a model or a machine does not allow.
+void ResolveParallel(const spec::Recipe& recipe, const spec::Machine& machine, Plan& plan,
+                     Diagnostics& errors);
 
 // How this tensor of the model is held under the plan.
 ParameterPlan HoldParameter(const Plan& plan, const spec::TensorSpec& tensor);

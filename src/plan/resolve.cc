@@ -184,8 +184,12 @@ class Resolver {
       plan_.precision = *recipe_.precision;
     } else if (machine_.gpu.supports_bf16) {
       plan_.precision = Precision::kBf16Mixed;
-      Assume("precision", "bf16 (mixed, autocast)", Basis::kSource,
-             "trl/trainer/base_config.py: bf16 defaults to True");
+      if (plan_.facts.Is(Fact::kMasterWeights)) {
+        Assume("precision", "bf16 (fp32 master weights)", Basis::kAssumed, "nothing was said");
+      } else {
+        Assume("precision", "bf16 (mixed, autocast)", Basis::kSource,
+               "trl/trainer/base_config.py: bf16 defaults to True");
+      }
     } else {
       plan_.precision = Precision::kFp16Mixed;
       Assume("precision", "fp16 (mixed, autocast)", Basis::kDerived,
@@ -229,7 +233,9 @@ class Resolver {
       if (recipe_.load_dtype.has_value()) {
         plan_.weight_dtype = *recipe_.load_dtype;
       } else {
-        plan_.weight_dtype = is_pure ? plan_.compute_dtype : Dtype::kFp32;
+        plan_.master_weights =
+            !is_pure && plan_.compute_dtype != Dtype::kFp32 && plan_.facts.Is(Fact::kMasterWeights);
+        plan_.weight_dtype = is_pure || plan_.master_weights ? plan_.compute_dtype : Dtype::kFp32;
       }
       return;
     }
@@ -298,6 +304,15 @@ class Resolver {
       Assume("optimizer", "AdamW", Basis::kSource, "transformers/training_args.py: optim");
     }
     plan_.optimizer_loop = Choose(recipe_.optimizer_loop, Fact::kOptimizerLoopDefault);
+    plan_.recompute = recipe_.recompute;
+    plan_.recompute_layers = recipe_.recompute_layers;
+    const double dropout = plan_.model->Text().dropout;
+    plan_.hidden_dropout = recipe_.hidden_dropout.value_or(dropout);
+    plan_.attention_dropout = recipe_.attention_dropout.value_or(dropout);
+    plan_.gradient_dtype = recipe_.gradient_dtype.value_or(Dtype::kFp32);
+    plan_.fused_accumulation = recipe_.fused_accumulation.value_or(true);
+    plan_.overlap_reduce = recipe_.overlap_reduce.value_or(false);
+    plan_.overlap_gather = recipe_.overlap_gather.value_or(false);
     plan_.checkpointing = Choose(recipe_.checkpointing, Fact::kCheckpointingDefault);
     plan_.attention = Choose(recipe_.attention, Fact::kAttentionDefault);
     RuleOutSdpa();
@@ -322,17 +337,15 @@ class Resolver {
   }
 
   void Spread() {
-    const std::int64_t gpus = machine_.Gpus();
-    plan_.parallel.data = gpus;
+    ResolveParallel(recipe_, machine_, plan_, errors_);
+    const std::int64_t replicas = plan_.parallel.data;
     if (recipe_.sharding.has_value()) {
       plan_.parallel.sharding = *recipe_.sharding;
-      CheckSharding(*recipe_.sharding, gpus);
-    } else if (gpus > 1) {
-      plan_.parallel.sharding = Sharding::kFsdp2;
-      Assume("sharding", "fsdp2 (weights, gradients and optimizer states spread over all GPUs)",
-             Basis::kAssumed, "nothing was said; --sharding ddp keeps a full copy on each GPU");
+      CheckSharding(*recipe_.sharding, replicas);
+    } else if (replicas > 1) {
+      plan_.parallel.sharding = Choose<Sharding>(std::nullopt, Fact::kShardingDefault);
     }
-    if (IsZero(plan_.parallel.sharding)) {
+    if (IsZero(plan_.parallel.sharding) && !plan_.facts.Is(Fact::kModelParallel)) {
       ResolveZero(recipe_, plan_, errors_);
     } else if (recipe_.zero != spec::ZeroRecipe{}) {
       errors_.push_back(Error("contradiction",
@@ -342,18 +355,21 @@ class Resolver {
     }
   }
 
-  void CheckSharding(Sharding sharding, std::int64_t gpus) {
-    if (sharding == Sharding::kNone && gpus > 1) {
-      errors_.push_back(Error("contradiction",
-                              fmt::format("{} GPUs were given, but sharding none uses one", gpus),
-                              "--sharding ddp keeps a full copy on each; fsdp2 spreads one"));
+  void CheckSharding(Sharding sharding, std::int64_t replicas) {
+    if (sharding == Sharding::kNone && replicas > 1) {
+      errors_.push_back(
+          Error("contradiction",
+                fmt::format("{} GPUs were given, but sharding none uses one", machine_.Gpus()),
+                "--sharding ddp keeps a full copy on each; fsdp2 spreads one"));
     }
-    const bool is_simulated = sharding == Sharding::kNone || sharding == Sharding::kDdp ||
-                              sharding == Sharding::kFsdp2 || IsZero(sharding);
-    if (is_simulated) return;
-    errors_.push_back(Error("not-simulated",
-                            fmt::format("sharding {} cannot be simulated yet", Name(sharding)),
-                            "--sharding fsdp2"));
+    const std::int64_t simulated = plan_.facts.Value(Fact::kShardingsSimulated);
+    if ((simulated >> static_cast<int>(sharding) & 1) != 0) return;
+    errors_.push_back(
+        Error("not-simulated",
+              fmt::format("sharding {} of {} cannot be simulated yet", Name(sharding),
+                          plan_.facts.stack().framework),
+              fmt::format("--sharding {}",
+                          Name(static_cast<Sharding>(plan_.facts.Value(Fact::kShardingDefault))))));
   }
 
   void CheckCombination() {
@@ -380,7 +396,7 @@ class Resolver {
     }
     CheckExperts();
     const bool is_half = plan_.weight_dtype != Dtype::kFp32;
-    const bool is_scaled_by_torch = !IsZero(plan_.parallel.sharding);
+    const bool is_scaled_by_torch = !IsZero(plan_.parallel.sharding) && !plan_.master_weights;
     if (plan_.method == Method::kFull && plan_.precision == Precision::kFp16Mixed && is_half &&
         is_scaled_by_torch) {
       errors_.push_back(Error("contradiction",

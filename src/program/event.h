@@ -59,6 +59,9 @@ inline constexpr std::int32_t kBoundarySlots = 7 << 16;                 // below
 inline constexpr std::int32_t kCarrySlot = kBoundarySlots;              // a frame's output
 inline constexpr std::int32_t kCarryGradientSlot = kBoundarySlots + 1;  // gradient of that output
 inline constexpr std::int32_t kFirstSharedSlot = kBoundarySlots + 16;   // whole-step tensors
+// Frames of micro-batches that are in flight together lie this far apart; within that, a layer has
+// its own number in the model.
+inline constexpr std::int32_t kMicroBatchFrames = 1 << 16;
 // The frame of tensors that belong to the step as a whole (masks, rotary tables, workspaces).
 // Never relative.
 inline constexpr std::int32_t kSharedFrame = -1'000'000;

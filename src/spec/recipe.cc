@@ -33,11 +33,11 @@ std::string_view Name(OptimizerLoop loop) {
   return NameIn(kNames, loop);
 }
 std::string_view Name(Checkpointing checkpointing) {
-  constexpr std::array<std::string_view, 2> kNames = {"none", "full"};
+  constexpr std::array<std::string_view, 3> kNames = {"none", "full", "selective"};
   return NameIn(kNames, checkpointing);
 }
 std::string_view Name(AttentionImplementation attention) {
-  constexpr std::array<std::string_view, 4> kNames = {"eager", "sdpa", "flash2", "flash3"};
+  constexpr std::array<std::string_view, 5> kNames = {"eager", "sdpa", "flash2", "flash3", "cudnn"};
   return NameIn(kNames, attention);
 }
 std::string_view Name(LossKernel loss) {
@@ -48,6 +48,11 @@ std::string_view Name(Sharding sharding) {
   constexpr std::array<std::string_view, 7> kNames = {"none",  "ddp",   "zero1", "zero2",
                                                       "zero3", "fsdp1", "fsdp2"};
   return NameIn(kNames, sharding);
+}
+std::string_view Name(Recompute recompute) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "core_attn", "layernorm", "mlp", "moe", "moe_act", "mla_up_proj", "shared_experts"};
+  return NameIn(kNames, recompute);
 }
 
 }  // namespace trainfit::spec

@@ -32,8 +32,10 @@ enum class Optimizer : std::uint8_t {
   kSgdMomentum
 };
 enum class OptimizerLoop : std::uint8_t { kFused, kForeach, kForLoop };
-enum class Checkpointing : std::uint8_t { kNone, kFull };
-enum class AttentionImplementation : std::uint8_t { kEager, kSdpa, kFlash2, kFlash3 };
+// kSelective: of each layer only the modules of Recipe::recompute are run again.
+enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective };
+// kCudnn: cuDNN's fused attention through Transformer Engine.
+enum class AttentionImplementation : std::uint8_t { kEager, kSdpa, kFlash2, kFlash3, kCudnn };
 enum class LossKernel : std::uint8_t {
   kPlain,               // the framework's own cross entropy on materialized logits
   kFusedLinear,         // Liger fused linear cross entropy: no logits
@@ -41,6 +43,17 @@ enum class LossKernel : std::uint8_t {
   kChunked,             // TRL chunked_nll
 };
 enum class Sharding : std::uint8_t { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2 };
+
+// Modules that selective checkpointing runs again, in Megatron's words.
+enum class Recompute : std::uint8_t {
+  kCoreAttention,  // scores, softmax, dropout and their product with the values
+  kLayerNorm,
+  kMlp,
+  kMoe,
+  kMoeActivation,
+  kMlaUpProjection,
+  kSharedExperts,
+};
 
 // Words as the command line and config files write them: "lora", "adamw-8bit", "flash2", …
 std::string_view Name(Method method);
@@ -51,6 +64,7 @@ std::string_view Name(Checkpointing checkpointing);
 std::string_view Name(AttentionImplementation attention);
 std::string_view Name(LossKernel loss);
 std::string_view Name(Sharding sharding);
+std::string_view Name(Recompute recompute);
 
 struct LoraRecipe {
   std::int64_t rank = 16;
@@ -59,6 +73,26 @@ struct LoraRecipe {
   std::vector<std::string> targets = {"all-linear"};
   std::vector<std::string> modules_to_save;
   bool operator==(const LoraRecipe&) const = default;
+};
+
+// In which order a stage runs forward and backward passes; virtual stages make it interleaved.
+enum class PipelineOrder : std::uint8_t { kOneForwardOneBackward, kAllForwardFirst };
+
+// How one copy of the model is split over ranks, in Megatron's words. The number of copies follows
+// from the machine.
+struct Parallelism {
+  std::int64_t tensor = 1;
+  std::int64_t pipeline = 1;
+  std::int64_t virtual_stages = 1;  // chunks of layers a rank has: the interleaved schedule
+  std::int64_t context = 1;
+  std::int64_t expert = 1;
+  std::optional<std::int64_t> expert_tensor;  // inside an expert; absent: as `tensor`
+  std::optional<bool> sequence_parallel;
+  PipelineOrder order = PipelineOrder::kOneForwardOneBackward;
+  // Layers of the first and the last stage when they differ from the others'.
+  std::optional<std::int64_t> first_stage_layers;
+  std::optional<std::int64_t> last_stage_layers;
+  bool operator==(const Parallelism&) const = default;
 };
 
 struct Recipe {
@@ -83,7 +117,16 @@ struct Recipe {
   std::optional<bool> liger_kernels;        // fused RMSNorm, rotary, SwiGLU
   std::optional<bool> fused_activation;     // off: of liger_kernels, SwiGLU stays eager
   std::optional<Dtype> adapter_dtype;
-  std::optional<bool> padding_free;  // packed sequences: no mask, one long row
+  std::optional<Parallelism> parallelism;        // of frameworks that split models themselves
+  std::vector<Recompute> recompute;              // with Checkpointing::kSelective
+  std::optional<std::int64_t> recompute_layers;  // of a stage, with kFull; absent: all
+  std::optional<double> hidden_dropout;          // absent: the model's
+  std::optional<double> attention_dropout;       // absent: the model's
+  std::optional<Dtype> gradient_dtype;           // in which gradients are summed up
+  std::optional<bool> fused_accumulation;        // weight gradients are added up inside the product
+  std::optional<bool> overlap_reduce;            // gradients are reduced while backward runs
+  std::optional<bool> overlap_gather;            // parameters are gathered while forward runs
+  std::optional<bool> padding_free;              // packed sequences: no mask, one long row
 };
 
 }  // namespace trainfit::spec

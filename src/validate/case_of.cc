@@ -8,6 +8,7 @@
 #include "catalog/fabric.h"
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
+#include "validate/megatron_run.h"
 #include "validate/supported.h"
 
 namespace trainfit::validate {
@@ -232,13 +233,18 @@ Expected<verdict::Case> CaseOf(const Run& run, const catalog::Catalog& catalog,
   if (const auto reason = WhyNotSimulated(run)) return Fail(Error("refused", *reason));
   const KnownFramework& framework = *MatchFramework(run.framework).known;
   verdict::Case question;
-  ASSIGN_OR_RETURN(question.model, models.Find(run));
+  if (framework.splits_models && !run.arch.members.empty()) {
+    ASSIGN_OR_RETURN(question.model, MegatronModel(run));
+  } else {
+    ASSIGN_OR_RETURN(question.model, models.Find(run));
+  }
   if (!question.model->not_simulated.empty()) {
     return Fail(Error("not-simulated", "model: " + question.model->not_simulated));
   }
   ASSIGN_OR_RETURN(question.machine, MachineOf(run, catalog));
   ASSIGN_OR_RETURN(question.facts, FactsOf(framework, run.framework_version));
   question.recipe = RecipeOf(run, *question.model, framework);
+  if (framework.splits_models) SetMegatron(run, question.machine.gpu, question.recipe);
   return question;
 }
 

@@ -12,6 +12,14 @@ namespace {
 
 using plan::Version;
 
+constexpr KnownFramework Megatron(std::string_view name, std::string_view facts) {
+  return {.name = name,
+          .facts = facts,
+          .has_autocast = false,
+          .source = "Megatron's own flags",
+          .splits_models = true};
+}
+
 constexpr std::array kFrameworks = {
     KnownFramework{"hf-trainer/trl (fms-hf-tuning)", "huggingface", false, false,
                    "fms-hf-tuning tuning/sft_trainer.py: SFTTrainer; autocast by its bf16/fp16 "
@@ -39,6 +47,15 @@ constexpr std::array kFrameworks = {
     KnownFramework{"peft (custom loop)", "transformers", false, true,
                    "peft method_comparison/MetaMathQA/run.py: model(**batch) and torch.optim, "
                    "autocast by use_amp"},
+    Megatron("megatron", "megatron"),
+    Megatron("megatron-lm", "megatron"),
+    Megatron("megatron-core", "megatron"),
+    Megatron("Megatron-LM", "megatron"),
+    Megatron("megatron-deepspeed", "megatron-deepspeed"),
+    Megatron("Megatron-DeepSpeed", "megatron-deepspeed"),
+    Megatron("megatron-bridge", "megatron-bridge"),
+    Megatron("nemo (Megatron-Core)", "nemo"),
+    Megatron("NeMo/Megatron-Core", "nemo"),
 };
 
 struct Release {
@@ -187,6 +204,8 @@ Expected<plan::FactTable> FactsOf(const KnownFramework& framework, std::string_v
     text += (text.empty() ? "" : " ") + std::string(item.package) + "==" + item.version;
     newest = std::max(newest, MonthOf(item.package, plan::ParseVersion(item.version)));
   }
+  // Megatron's packages are not those of the Hugging Face stack.
+  if (framework.splits_models) return frameworks::FindFacts(framework.facts, "");
   for (const std::string_view package : kPackages) {
     const bool is_absent = package == "trl" && framework.facts == "transformers";
     if (newest == 0 || is_absent || IsNamed(named, package)) continue;

@@ -14,7 +14,7 @@ namespace trainfit::validate {
 // What spreads the model over ranks.
 enum class Spreader : std::uint8_t { kNone, kFsdp1, kDeepSpeed };
 
-// A training program whose forward, backward and step are those of the Hugging Face stack.
+// A training program whose forward, backward and step are those of a stack with fact rows.
 struct KnownFramework {
   std::string_view name;   // as records write it, without "+fsdp" and the like
   std::string_view facts;  // name for frameworks::FindFacts
@@ -26,6 +26,7 @@ struct KnownFramework {
   std::string_view source;
   // reduce_bucket_size of its ZeRO-2 configuration; 0: "auto", as transformers fills it in.
   std::int64_t zero2_bucket = 0;
+  bool splits_models = false;  // Megatron's relatives: their flags are read by megatron_run.h
 };
 
 struct FrameworkMatch {

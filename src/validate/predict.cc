@@ -1,5 +1,8 @@
 #include "validate/predict.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "program/program.h"
@@ -74,6 +77,24 @@ class Collector {
   Prediction prediction_;
 };
 
+// Sources that read the counters of one rank alone; all others give the highest of all ranks, or
+// that of a rank that is like all others.
+struct LastRankSource {
+  std::string_view begins;
+  std::string_view why;
+};
+constexpr std::array kLastRankSources = {
+    LastRankSource{"NVIDIA/Megatron-LM tests/functional_tests",
+                   "megatron/training/training.py training_log: written by the last rank, which "
+                   "is on the last pipeline stage"},
+};
+
+bool MeansLastRank(const Run& run) {
+  return std::any_of(
+      kLastRankSources.begin(), kLastRankSources.end(),
+      [&](const LastRankSource& source) { return run.source.starts_with(source.begins); });
+}
+
 Prediction Refused(const Diagnostics& errors) {
   Prediction prediction;
   prediction.refused = errors.empty() ? "unknown" : errors.front().message;
@@ -90,6 +111,7 @@ Prediction Predict(const Run& run, const catalog::Catalog& catalog, ModelFinder&
   Collector collector;
   for (const verdict::PhaseAnswer& phase : answer->phases) {
     for (const verdict::RankAnswer& rank : phase.ranks) {
+      if (MeansLastRank(run) && &rank != &phase.ranks.back()) continue;
       for (const verdict::PlaceAnswer& place : rank.places) collector.Add(phase.phase, place);
     }
   }

@@ -103,6 +103,7 @@ class RecordReader {
   Run ReadRun() {
     Run run;
     run.id = Text("id");
+    run.source = Text("source");
     run.kind = Text("kind");
     run.group = Text("group");
     run.quality = Text("quality");

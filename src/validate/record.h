@@ -27,8 +27,9 @@ struct LoraSettings {
 // What was run, as the record says it: empty or absent where it does not. Nothing measured.
 struct Run {
   std::string id;
-  std::string kind;   // "run"; "kernel", "phase"
-  std::string group;  // the table that the record comes from; empty: not said
+  std::string source;  // who published it
+  std::string kind;    // "run"; "kernel", "phase"
+  std::string group;   // the table that the record comes from; empty: not said
   std::string quality;
   std::string model;
   config::Node arch;  // null: the model is known by name

@@ -6,6 +6,7 @@
 
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
+#include "validate/megatron_run.h"
 
 namespace trainfit::validate {
 namespace {
@@ -75,6 +76,13 @@ Reason Adapters(const Run& run) {
   return std::nullopt;
 }
 
+bool SplitsModels(const Run& run) {
+  const FrameworkMatch match = MatchFramework(run.framework);
+  return match.known != nullptr && match.known->splits_models;
+}
+
+Reason Megatron(const Run& run) { return SplitsModels(run) ? WhyNotMegatron(run) : std::nullopt; }
+
 Reason Parallel(const Run& run) {
   struct Axis {
     std::string_view key;
@@ -84,6 +92,8 @@ Reason Parallel(const Run& run) {
       Axis{"tp", "tensor parallel"},   Axis{"pp", "pipeline parallel"},
       Axis{"cp", "context parallel"},  Axis{"ep", "expert parallel"},
       Axis{"sp", "sequence parallel"}, Axis{"layer_split", "naive layer split (device_map)"}};
+  if (!run.gpus) return "number of GPUs not stated";
+  if (SplitsModels(run)) return std::nullopt;
   for (const Axis& axis : kAxes) {
     if (Degree(run, axis.key) > 1) return axis.reason;
   }
@@ -91,7 +101,6 @@ Reason Parallel(const Run& run) {
   if (is_deepspeed && !plan::IsZero(ShardingOf(run))) {
     return "DeepSpeed: stage 1, 2 or 3 not stated";
   }
-  if (!run.gpus) return "number of GPUs not stated";
   const spec::Sharding sharding = ShardingOf(run);
   if (*run.gpus > 1 && !SupportedBySharding(sharding)) {
     return "sharding " + std::string(spec::Name(sharding));
@@ -113,6 +122,7 @@ Reason Offload(const Run& run) {
 }
 
 Reason Numbers(const Run& run) {
+  if (SplitsModels(run)) return std::nullopt;
   constexpr std::array<std::string_view, 9> kPrecisions = {"bf16-true",  "bf16-mixed", "fp16-true",
                                                            "fp16-mixed", "bfloat16",   "float32",
                                                            "fp32",       "float16",    ""};
@@ -143,6 +153,7 @@ Reason Numbers(const Run& run) {
 }
 
 Reason Kernels(const Run& run) {
+  if (SplitsModels(run)) return std::nullopt;
   constexpr std::array<std::string_view, 8> kKnown = {
       "",
       "none",
@@ -166,7 +177,7 @@ Reason Batch(const Run& run) {
 }
 
 // In the order in which the reasons are named: what rules out most comes first.
-constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapters,
+constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapters, Megatron,
                                Parallel, Offload,   Numbers, Kernels,      Batch};
 
 }  // namespace

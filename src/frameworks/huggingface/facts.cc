@@ -15,6 +15,7 @@ using spec::AttentionImplementation;
 using spec::Checkpointing;
 using spec::LossKernel;
 using spec::OptimizerLoop;
+using spec::Sharding;
 
 constexpr Version kAny{};
 
@@ -22,6 +23,7 @@ template <typename Enum>
 constexpr std::int64_t V(Enum value) {
   return static_cast<std::int64_t>(value);
 }
+constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << V(sharding); }
 
 // A package that is absent from a stack has version 0.0.0, so the rows that begin at 0 also answer
 // for "transformers without TRL".
@@ -326,6 +328,20 @@ constexpr std::array kRows = {
             Basis::kSource,
             "deepspeed >= 0.13.3 zero/stage_1_and_2.py _has_inf_or_nan: an fp32 copy, three masks, "
             "the fp32 of the last"},
+    FactRow{Fact::kMasterWeights, "torch", kAny, kAny, 0, "16-bit weights with fp32 masters",
+            Basis::kSource, "torch.optim updates the parameters themselves"},
+    FactRow{Fact::kModelParallel, "torch", kAny, kAny, 0, "model parallelism", Basis::kSource,
+            "transformers/trainer.py: replicas only, unless the model is loaded split"},
+    FactRow{
+        Fact::kShardingDefault, "torch", kAny, kAny, V(Sharding::kFsdp2), "sharding",
+        Basis::kAssumed,
+        "nothing was said; --sharding ddp keeps a full copy on each GPU, fsdp2 spreads weights, "
+        "gradients and optimizer states over all GPUs"},
+    FactRow{Fact::kShardingsSimulated, "torch", kAny, kAny,
+            Bit(Sharding::kNone) | Bit(Sharding::kDdp) | Bit(Sharding::kZero1) |
+                Bit(Sharding::kZero2) | Bit(Sharding::kZero3) | Bit(Sharding::kFsdp2),
+            "shardings that can be simulated", Basis::kSource,
+            "replicated.cc, fsdp2.cc, zero12.cc, zero3.cc"},
 };
 
 }  // namespace

@@ -1,0 +1,84 @@
+#include "frameworks/megatron/facts.h"
+
+#include <array>
+
+#include "spec/recipe.h"
+
+namespace trainfit::frameworks::megatron {
+namespace {
+
+using plan::Fact;
+using plan::FactRow;
+using plan::Version;
+using spec::Sharding;
+
+constexpr Version kAny{};
+
+template <typename Enum>
+constexpr std::int64_t V(Enum value) {
+  return static_cast<std::int64_t>(value);
+}
+constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << V(sharding); }
+
+// A dialect is a stack with a package of its own: "nemo" is 0.0.0 in plain Megatron.
+constexpr std::array kRows = {
+    FactRow{Fact::kCheckpointingDefault, "torch", kAny, kAny, V(spec::Checkpointing::kNone),
+            "activation recomputation", Basis::kSource,
+            "megatron/core/transformer/transformer_config.py: recompute_granularity=None"},
+    FactRow{Fact::kOptimizerLoopDefault, "torch", kAny, kAny, V(spec::OptimizerLoop::kFused),
+            "optimizer loop", Basis::kSource,
+            "megatron/core/optimizer/__init__.py: FusedAdam of Transformer Engine or apex"},
+    FactRow{Fact::kForeachTemporaries, "torch", kAny, kAny, 0, "optimizer temporaries",
+            Basis::kSource, "FusedAdam updates in place"},
+    FactRow{Fact::kAttentionDefault, "torch", kAny, kAny, V(spec::AttentionImplementation::kFlash2),
+            "attention", Basis::kSource,
+            "transformer_engine dot_product_attention/utils.py get_attention_backend"},
+    FactRow{Fact::kLossKernelDefault, "torch", kAny, kAny, V(spec::LossKernel::kPlain),
+            "cross entropy", Basis::kSource,
+            "megatron/core/transformer/transformer_config.py: cross_entropy_loss_fusion=False"},
+    FactRow{Fact::kPaddingMask, "torch", kAny, kAny, 0, "attention mask", Basis::kSource,
+            "packed samples of full length, causal kernels"},
+    FactRow{Fact::kAutocast, "torch", kAny, kAny, 0, "autocast", Basis::kSource,
+            "megatron/core/transformer/module.py Float16Module: the model itself is 16-bit"},
+    FactRow{Fact::kMasterWeights, "torch", kAny, kAny, 1, "fp32 master weights", Basis::kSource,
+            "megatron/core/optimizer/optimizer.py Float16OptimizerWithFloat16Params"},
+    FactRow{Fact::kModelParallel, "torch", kAny, kAny, 1, "model parallelism", Basis::kSource,
+            "megatron/core/parallel_state.py"},
+    FactRow{Fact::kShardingDefault, "torch", kAny, kAny, V(Sharding::kDdp), "replicas",
+            Basis::kSource,
+            "megatron/core/optimizer/optimizer_config.py: use_distributed_optimizer=False; "
+            "--sharding zero1 is the distributed optimizer"},
+    FactRow{Fact::kShardingsSimulated, "torch", kAny, kAny,
+            Bit(Sharding::kNone) | Bit(Sharding::kDdp) | Bit(Sharding::kZero1),
+            "shardings that can be simulated", Basis::kSource, "states.cc"},
+    FactRow{Fact::kExpertsFused, "torch", kAny, kAny, 1, "grouped experts", Basis::kSource,
+            "megatron/core/transformer/moe/experts.py"},
+};
+
+}  // namespace
+
+std::span<const FactRow> FactRows() { return kRows; }
+
+std::span<const plan::Stack> Stacks() {
+  static const std::array kStacks = {
+      plan::Stack{"megatron",
+                  {{"megatron-core", {0, 20, 0}},
+                   {"transformer-engine", {2, 16, 0}},
+                   {"torch", {2, 15, 0}}}},
+      plan::Stack{"megatron-deepspeed",
+                  {{"megatron-lm", {2, 5, 0}}, {"deepspeed", {0, 7, 0}}, {"torch", {1, 12, 0}}}},
+      plan::Stack{"megatron-bridge",
+                  {{"megatron-bridge", {0, 4, 0}},
+                   {"megatron-core", {0, 20, 0}},
+                   {"transformer-engine", {2, 16, 0}},
+                   {"torch", {2, 15, 0}}}},
+      plan::Stack{"nemo",
+                  {{"nemo", {2, 4, 0}},
+                   {"megatron-core", {0, 14, 0}},
+                   {"transformer-engine", {2, 7, 0}},
+                   {"torch", {2, 8, 0}}}},
+  };
+  return kStacks;
+}
+
+}  // namespace trainfit::frameworks::megatron

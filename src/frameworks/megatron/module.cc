@@ -1,0 +1,48 @@
+#include "frameworks/megatron/module.h"
+
+namespace trainfit::frameworks::megatron {
+
+Tensor Module::Weight(spec::Part part, bool is_bias) const {
+  const Parameter* parameter = Find(parameters, part, is_bias);
+  if (parameter == nullptr) return {};
+  program::Leaf leaf;
+  leaf.shape = parameter->shape;
+  leaf.dtype = plan.weight_dtype;
+  leaf.trainable = true;
+  leaf.has_gradient = true;  // a part of the gradient buffer
+  leaf.label = Label(Name(part));
+  return tape.Parameter(leaf);
+}
+
+Split Module::TensorSplit() const {
+  return {plan.parallel.tensor, plan.parallel.sequence, program::Group::kTensor,
+          plan.fused_accumulation};
+}
+
+Split Module::NoSplit() const {
+  return {1, false, program::Group::kTensor, plan.fused_accumulation};
+}
+
+Split Module::ExpertSplit() const {
+  return {plan.parallel.expert_tensor, false, program::Group::kTensor, plan.fused_accumulation};
+}
+
+std::int64_t TokensInside(const plan::Plan& plan) {
+  return plan.TokensPerMicroBatch() / plan.parallel.context;
+}
+
+std::int64_t TokensOutside(const plan::Plan& plan) {
+  return TokensInside(plan) / (plan.parallel.sequence ? plan.parallel.tensor : 1);
+}
+
+Tensor ApplyNorm(const Module& module, const Tensor& x, spec::Part part, spec::NormKind kind) {
+  if (kind == spec::NormKind::kNone) return x;
+  const Tensor weight = module.Weight(part);
+  const char* label = Label(Name(part));
+  if (kind == spec::NormKind::kLayerNorm) {
+    return program::LayerNorm(module.tape, x, weight, module.Weight(part, true), label);
+  }
+  return program::FusedRmsNorm(module.tape, x, weight, false, label);
+}
+
+}  // namespace trainfit::frameworks::megatron

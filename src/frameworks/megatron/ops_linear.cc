@@ -1,0 +1,143 @@
+#include "frameworks/megatron/ops.h"
+
+namespace trainfit::frameworks::megatron {
+namespace {
+
+using program::BackwardContext;
+using program::Collective;
+using program::Group;
+using program::KernelClass;
+using program::Role;
+using program::Shape;
+using program::Stream;
+
+enum Number { kRanks, kSequence, kGroup, kFused };
+
+void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::int64_t k,
+          spec::Dtype dtype) {
+  const double flops =
+      2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  tape.Run(KernelClass::kGemm, label, Flops(flops),
+           Bytes((m * k + n * k + m * n) * spec::ElementBytes(dtype)), {m, n, k});
+}
+
+Group GroupOf(const BackwardContext& c) { return static_cast<Group>(c.number(kGroup)); }
+
+// The rows of all tensor ranks, in a buffer of its own.
+Tensor Gather(Tape& tape, const Tensor& x, std::int64_t ranks, Group group, Stream stream,
+              const char* label) {
+  Tensor full = tape.New({x.rows() * ranks, x.cols()}, x.dtype(), Role::kCommunication, label);
+  if (stream != Stream::kCompute) tape.Wait(stream, Stream::kCompute);
+  tape.Exchange(Collective::kAllGather, group, label, full.bytes(), stream);
+  return full;
+}
+
+Tensor Scatter(Tape& tape, const Tensor& full, std::int64_t ranks, Group group, Stream stream,
+               const char* label) {
+  Tensor own =
+      tape.New({full.rows() / ranks, full.cols()}, full.dtype(), Role::kActivations, label);
+  if (stream != Stream::kCompute) tape.Wait(stream, Stream::kCompute);
+  tape.Exchange(Collective::kReduceScatter, group, label, full.bytes(), stream);
+  return own;
+}
+
+void GiveBias(BackwardContext& c) {
+  constexpr int kBias = 2;
+  if (!c.Wants(kBias)) return;
+  Tape& tape = c.tape();
+  tape.Run(KernelClass::kReduction, c.label(), Flops(), c.gradient().bytes());
+  c.Give(kBias, tape.New(c.InputShape(kBias), c.InputDtype(kBias), Role::kActivations, c.label()));
+}
+
+// gᵀ x into the main gradient, or into a tensor that is added to it.
+void GiveWeight(BackwardContext& c, std::int64_t rows) {
+  constexpr int kWeight = 1;
+  if (!c.Wants(kWeight)) return;
+  Tape& tape = c.tape();
+  const Shape weight = c.InputShape(kWeight);
+  Gemm(tape, c.label(), weight.rows, weight.cols, rows, c.gradient().dtype());
+  if (c.number(kFused) != 0) return;
+  c.Give(kWeight, tape.New(weight, c.InputDtype(kWeight), Role::kGradients, c.label()));
+}
+
+void ColumnBackward(BackwardContext& c) {
+  Tape& tape = c.tape();
+  const Tensor& g = c.gradient();
+  const std::int64_t ranks = c.number(kRanks);
+  const bool is_sequence = c.number(kSequence) != 0;
+  const Shape weight = c.InputShape(1);
+  Tensor gathered;
+  if (is_sequence && c.Wants(1)) {
+    gathered = Gather(tape, c.saved(0), ranks, GroupOf(c), Stream::kAllGather, c.label());
+  }
+  Tensor dx;
+  Tensor own;
+  if (c.Wants(0)) {
+    dx = tape.New({g.rows(), weight.cols}, c.InputDtype(0), Role::kActivations, c.label());
+    Gemm(tape, c.label(), g.rows(), weight.cols, weight.rows, g.dtype());
+  }
+  if (gathered.defined()) tape.Wait(Stream::kCompute, Stream::kAllGather);
+  const bool reduces = dx.defined() && ranks > 1;
+  if (reduces && is_sequence) {
+    own = Scatter(tape, dx, ranks, GroupOf(c), Stream::kReduceScatter, c.label());
+  } else if (reduces) {
+    tape.Wait(Stream::kReduceScatter, Stream::kCompute);
+    tape.Exchange(Collective::kAllReduce, GroupOf(c), c.label(), dx.bytes(),
+                  Stream::kReduceScatter);
+  }
+  GiveWeight(c, g.rows());
+  GiveBias(c);
+  if (reduces) tape.Wait(Stream::kCompute, Stream::kReduceScatter);
+  if (c.Wants(0)) c.Give(0, own.defined() ? std::move(own) : std::move(dx));
+}
+
+void RowBackward(BackwardContext& c) {
+  Tape& tape = c.tape();
+  Tensor g = c.gradient();
+  const Shape weight = c.InputShape(1);
+  if (c.number(kSequence) != 0) {
+    g = Gather(tape, g, c.number(kRanks), GroupOf(c), Stream::kCompute, c.label());
+  }
+  Tensor dx;
+  if (c.Wants(0)) {
+    dx = tape.New({g.rows(), weight.cols}, c.InputDtype(0), Role::kActivations, c.label());
+    Gemm(tape, c.label(), g.rows(), weight.cols, weight.rows, g.dtype());
+  }
+  GiveWeight(c, g.rows());
+  if (c.Wants(0)) c.Give(0, std::move(dx));
+}
+
+}  // namespace
+
+Tensor ColumnLinear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                    const Split& split, const char* label, Role role) {
+  Tensor input = x;
+  if (split.sequence) {
+    input = Gather(tape, x, split.ranks, split.group, Stream::kCompute, label);
+  }
+  Tensor out = tape.New({input.rows(), weight.rows()}, x.dtype(), role, label);
+  Gemm(tape, label, input.rows(), weight.rows(), x.cols(), x.dtype());
+  tape.Record(label, ColumnBackward, {x, weight, bias}, out,
+              {tape.Wants(weight) ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
+              {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
+               split.fused_accumulation ? 1 : 0});
+  return out;
+}
+
+Tensor RowLinear(Tape& tape, const Tensor& x, const Tensor& weight, const Split& split,
+                 const char* label) {
+  Tensor out = tape.New({x.rows(), weight.rows()}, x.dtype(), Role::kActivations, label);
+  Gemm(tape, label, x.rows(), weight.rows(), x.cols(), x.dtype());
+  if (split.sequence) {
+    out = Scatter(tape, out, split.ranks, split.group, Stream::kCompute, label);
+  } else if (split.ranks > 1) {
+    tape.Exchange(Collective::kAllReduce, split.group, label, out.bytes(), Stream::kCompute);
+  }
+  tape.Record(label, RowBackward, {x, weight}, out,
+              {tape.Wants(weight) ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
+              {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
+               split.fused_accumulation ? 1 : 0});
+  return out;
+}
+
+}  // namespace trainfit::frameworks::megatron

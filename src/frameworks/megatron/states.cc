@@ -1,0 +1,175 @@
+#include "frameworks/megatron/states.h"
+
+#include <array>
+#include <set>
+
+#include "frameworks/megatron/module.h"
+
+namespace trainfit::frameworks::megatron {
+namespace {
+
+using program::Collective;
+using program::Group;
+using program::KernelClass;
+using program::Role;
+using program::Slot;
+using program::Stream;
+using spec::Dtype;
+
+// Slots in the shared frame.
+enum SharedSlot : std::int32_t {
+  kGradientBuffer = program::kFirstSharedSlot,  // dense, then experts
+  kWeightBuffer = kGradientBuffer + 2,
+  kLibraryWorkspace = kWeightBuffer + 2,
+  kPlaceholder,  // and those after it
+};
+
+enum State : std::int32_t { kMaster, kFirstMoment, kSecondMoment, kFp32Gradient };
+
+Slot Shared(std::int32_t slot) { return {program::kSharedFrame, slot}; }
+Slot WeightSlot(std::int32_t frame, std::int32_t i) { return {frame, program::kWeightSlots + i}; }
+Slot StateSlot(std::int32_t frame, std::int32_t i, State state) {
+  return {frame, program::kStateSlots + i * program::kStatesPerTensor + state};
+}
+
+Bytes SizeOf(std::int64_t elements, Dtype dtype) {
+  return Bytes(elements * spec::ElementBytes(dtype));
+}
+
+const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
+  tape.Cut();
+  return tape.Finish(store).front();
+}
+
+}  // namespace
+
+template <typename Visit>
+void States::ForEach(Visit visit) const {
+  for (const Placed& placed : parameters_) {
+    std::int32_t i = 0;
+    for (const Parameter& parameter : placed.parameters) visit(placed.frame, i++, parameter);
+  }
+}
+
+States::Sums States::Total() const {
+  Sums sums;
+  ForEach([&](std::int32_t, std::int32_t, const Parameter& p) {
+    (p.is_expert ? sums.experts : sums.dense) += p.Elements();
+  });
+  return sums;
+}
+
+bool States::IsDistributed() const { return plan_.parallel.sharding == spec::Sharding::kZero1; }
+
+std::int64_t States::Replicas(bool experts) const {
+  const plan::Parallel& parallel = plan_.parallel;
+  return experts ? parallel.ExpertData() : parallel.data * parallel.context;
+}
+
+// The distributed optimizer cuts the flat buffer into equal shards, over context ranks as well
+// (megatron/core/optimizer/distrib_optimizer.py). Taken here from each parameter evenly.
+std::int64_t States::Shard(const Parameter& parameter) const {
+  if (!IsDistributed()) return parameter.Elements();
+  return CeilDiv(parameter.Elements(), Replicas(parameter.is_expert));
+}
+
+const program::Segment* States::Load() const {
+  Tape tape;
+  ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+    tape.AllocSlot(WeightSlot(frame, i), SizeOf(p.Elements(), plan_.weight_dtype), Role::kWeights,
+                   Label(Name(p.part)));
+  });
+  return Finish(tape, store_);
+}
+
+// megatron/core/distributed/param_and_grad_buffer.py: one flat buffer of gradients; under the
+// distributed optimizer one of weights too, into which they move. Masters are clones
+// (megatron/core/optimizer/optimizer.py Float16OptimizerWithFloat16Params).
+const program::Segment* States::Init() const {
+  Tape tape;
+  const Sums sums = Total();
+  const std::array elements = {sums.dense, sums.experts};
+  for (std::int32_t i = 0; i < 2; ++i) {
+    const std::int64_t count = elements[static_cast<std::size_t>(i)];
+    if (count == 0) continue;
+    if (IsDistributed()) {
+      tape.AllocSlot(Shared(kWeightBuffer + i), SizeOf(count, plan_.weight_dtype), Role::kWeights,
+                     "weight buffer");
+    }
+    tape.AllocSlot(Shared(kGradientBuffer + i), SizeOf(count, plan_.gradient_dtype),
+                   Role::kGradients, "main gradients");
+  }
+  if (IsDistributed()) {
+    ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+      tape.FreeSlot(WeightSlot(frame, i), SizeOf(p.Elements(), plan_.weight_dtype), Role::kWeights,
+                    Label(Name(p.part)));
+    });
+  }
+  if (plan_.master_weights) {
+    ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+      tape.AllocSlot(StateSlot(frame, i, kMaster), SizeOf(Shard(p), Dtype::kFp32),
+                     Role::kMasterWeights, Label(Name(p.part)));
+    });
+  }
+  return Finish(tape, store_);
+}
+
+const program::Segment* States::FirstUse() const {
+  Tape tape;
+  return Finish(tape, store_);
+}
+
+const program::Segment* States::Update(bool is_first) const {
+  Tape tape;
+  const Sums sums = Total();
+  const std::array elements = {sums.dense, sums.experts};
+  const auto exchange = [&](Collective collective, Dtype dtype, const char* label) {
+    for (const bool experts : {false, true}) {
+      const std::int64_t count = elements[experts ? 1 : 0];
+      if (count == 0 || Replicas(experts) == 1) continue;
+      tape.Exchange(collective, experts ? Group::kExpertData : Group::kData, label,
+                    SizeOf(count, dtype), Stream::kCompute);
+    }
+  };
+  exchange(IsDistributed() ? Collective::kReduceScatter : Collective::kAllReduce,
+           plan_.gradient_dtype, "gradients");
+  if (tied_ends_) {  // finalize_model_grads.py _allreduce_word_embedding_grads
+    const std::int64_t table = VocabularyRows(plan_) * plan_.model->Text().hidden;
+    tape.Exchange(Collective::kAllReduce, Group::kPipeline, "gradients of the tied word table",
+                  SizeOf(table, plan_.gradient_dtype), Stream::kCompute);
+  }
+  // Gradients in 16 bits get fp32 copies for the step (_copy_model_grads_to_main_grads).
+  const bool copies = plan_.master_weights && plan_.gradient_dtype != Dtype::kFp32;
+  ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+    const Bytes fp32 = SizeOf(Shard(p), Dtype::kFp32);
+    if (copies) {
+      tape.AllocSlot(StateSlot(frame, i, kFp32Gradient), fp32, Role::kGradients,
+                     "gradients in fp32");
+    }
+  });
+  ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+    const std::int64_t shard = Shard(p);
+    const Bytes fp32 = SizeOf(shard, Dtype::kFp32);
+    if (is_first) {  // FusedAdam makes both moments in its first step
+      for (const State state : {kFirstMoment, kSecondMoment}) {
+        tape.AllocSlot(StateSlot(frame, i, state), fp32, Role::kOptimizerState,
+                       Label(Name(p.part)));
+      }
+    }
+    // Norm of the gradients; then master, gradient and moments are read, all but the gradient
+    // written, and the 16-bit weight.
+    tape.Run(KernelClass::kReduction, "gradient norm", Flops(), fp32);
+    tape.Run(KernelClass::kOptimizer, "adam", Flops(),
+             7 * fp32 + SizeOf(shard, plan_.weight_dtype));
+  });
+  if (copies) {
+    ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+      tape.FreeSlot(StateSlot(frame, i, kFp32Gradient), SizeOf(Shard(p), Dtype::kFp32),
+                    Role::kGradients, "gradients in fp32");
+    });
+  }
+  if (IsDistributed()) exchange(Collective::kAllGather, plan_.weight_dtype, "weights");
+  return Finish(tape, store_);
+}
+
+}  // namespace trainfit::frameworks::megatron
