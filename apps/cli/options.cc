@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/split_options.h"
 #include "cli/values.h"
 
 namespace trainfit::cli {
@@ -111,12 +112,12 @@ Complaint SetCheckpointing(std::string_view value, Request* request) {
 }
 
 Complaint SetAttention(std::string_view value, Request* request) {
-  return ReadWord("attention", value, AttentionImplementation::kFlash3, kAttentionSynonyms,
+  return ReadWord("attention", value, AttentionImplementation::kCudnn, kAttentionSynonyms,
                   &request->recipe.attention);
 }
 
 Complaint SetLoss(std::string_view value, Request* request) {
-  return ReadWord("loss", value, LossKernel::kChunked, kLossSynonyms, &request->recipe.loss);
+  return ReadWord("loss", value, LossKernel::kCompiled, kLossSynonyms, &request->recipe.loss);
 }
 
 Complaint SetSharding(std::string_view value, Request* request) {
@@ -285,6 +286,62 @@ constexpr Option kOptions[] = {
      .group = Group::kCase,
      .commands = kFitBit,
      .apply = SetOffload},
+    {.name = "tp",
+     .aliases = "tensor-parallel tensor-model-parallel-size",
+     .metavar = "N",
+     .help = "tensor parallelism: cards that share every layer",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetTensorParallel},
+    {.name = "sequence-parallel",
+     .help = "norms and residuals are spread over them as well",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetSequenceParallel,
+     .can_be_negated = true},
+    {.name = "pp",
+     .aliases = "pipeline-parallel pipeline-model-parallel-size",
+     .metavar = "N",
+     .help = "pipeline parallelism: stages of layers",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetPipelineParallel},
+    {.name = "vpp",
+     .aliases = "virtual-stages num-virtual-stages-per-pipeline-rank",
+     .metavar = "N",
+     .help = "chunks of layers a stage has, interleaved",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetVirtualStages},
+    {.name = "cp",
+     .aliases = "context-parallel context-parallel-size",
+     .metavar = "N",
+     .help = "context parallelism: cards that share a sequence",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetContextParallel},
+    {.name = "ep",
+     .aliases = "expert-parallel expert-model-parallel-size",
+     .metavar = "N",
+     .help = "expert parallelism: cards that share the experts",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetExpertParallel},
+    {.name = "etp",
+     .aliases = "expert-tensor-parallel-size",
+     .metavar = "N",
+     .help = "tensor parallelism inside an expert; otherwise as --tp",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetExpertTensor},
+    {.name = "recompute",
+     .aliases = "recompute-modules",
+     .metavar = "MODULES",
+     .help = "what selective recomputation runs again, as core-attn,layernorm",
+     .group = Group::kSplit,
+     .commands = kFitBit,
+     .apply = SetRecompute,
+     .words = RecomputeWords},
     {.name = "micro-batch",
      .aliases = "per-device-train-batch-size micro-batch-size",
      .metavar = "N",
@@ -340,13 +397,13 @@ constexpr Option kOptions[] = {
      .help = "",
      .group = Group::kNumbers,
      .apply = SetAttention,
-     .words = WordsUpTo<AttentionImplementation::kFlash3>},
+     .words = WordsUpTo<AttentionImplementation::kCudnn>},
     {.name = "loss",
      .metavar = "WORD",
      .help = "kernel of the cross entropy",
      .group = Group::kNumbers,
      .apply = SetLoss,
-     .words = WordsUpTo<LossKernel::kChunked>},
+     .words = WordsUpTo<LossKernel::kCompiled>},
     {.name = "liger-kernels",
      .aliases = "use-liger-kernel",
      .help = "fused norm, rotary and activation kernels",
@@ -509,26 +566,6 @@ void ForEachName(const Option& option, Visit visit) {
 }
 
 }  // namespace
-
-std::string_view Title(Group group) {
-  switch (group) {
-    case Group::kCase:
-      return "The case";
-    case Group::kBatch:
-      return "Batch";
-    case Group::kNumbers:
-      return "Numbers and kernels";
-    case Group::kLora:
-      return "LoRA and QLoRA";
-    case Group::kFramework:
-      return "Framework";
-    case Group::kCatalog:
-      return "Catalogue";
-    case Group::kOutput:
-      return "Output";
-  }
-  return "";
-}
 
 std::span<const Option> Options() { return kOptions; }
 

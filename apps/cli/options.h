@@ -12,7 +12,7 @@
 
 namespace trainfit::cli {
 
-enum class Group { kCase, kBatch, kNumbers, kLora, kFramework, kCatalog, kOutput };
+enum class Group { kCase, kSplit, kBatch, kNumbers, kLora, kFramework, kCatalog, kOutput };
 std::string_view Title(Group group);
 
 // Which commands take an option.

@@ -194,6 +194,12 @@ std::vector<HeldAllocation> CublasWorkspaces(const spec::Gpu& gpu, const CublasU
     const Bytes lt = LtWorkspaceBytes(gpu, use);
     if (lt > Bytes()) held.push_back({lt, "cuBLASLt workspace"});
   }
+  if (!use.transformer_engine) return held;
+  // transformer_engine/pytorch/cpp_extensions/gemm.py get_cublas_workspace_size_bytes
+  const Bytes engine = CapabilityOf(gpu) >= 90 ? 32 * kMiB + Bytes(1024) : 4 * kMiB;
+  for (std::int64_t i = 0; i < 1 + use.grouped_streams; ++i) {
+    held.push_back({engine, "Transformer Engine workspace"});
+  }
   return held;
 }
 

@@ -33,7 +33,9 @@ struct CublasUse {
   std::int64_t handles = 2;  // threads that multiply matrices
   std::int64_t streams = 1;  // streams on which they do
   plan::Version torch = {2, 12, 0};
-  Bytes configured = {};     // CUBLAS_WORKSPACE_CONFIG; 0: not set
+  Bytes configured = {};             // CUBLAS_WORKSPACE_CONFIG; 0: not set
+  bool transformer_engine = false;   // its products have a workspace of their own
+  std::int64_t grouped_streams = 0;  // and those of experts one for each of these streams
   bool linear_bias = false;  // linears with a bias go through cuBLASLt, which had its own 1 MiB
 };
 // What to give ReadPhases and SummarizePhases as `held`.

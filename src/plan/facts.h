@@ -61,13 +61,16 @@ enum class Fact : std::uint8_t {
   kExpertsFused,           // bool: routed experts are 3-D parameters, not nn.Linear modules
   kPaddingMask,            // bool: batches carry an attention mask
   kAutocast,               // bool: forward runs under autocast with mixed precision
-  kZeroBucketBefore,    // bool: reduce buckets are made before backward, not at its first gradient
-  kZeroStatesAtInit,    // bool: optimizer states exist before the first step
-  kZeroOverflowBytes,   // bytes an element of the largest gradient slice in the overflow check
-  kMasterWeights,       // bool: mixed precision keeps 16-bit weights, and fp32 in the optimizer
-  kModelParallel,       // bool: the framework splits models over ranks
-  kShardingDefault,     // spec::Sharding when there are several replicas
-  kShardingsSimulated,  // set of spec::Sharding, one bit each
+  kZeroBucketBefore,   // bool: reduce buckets are made before backward, not at its first gradient
+  kZeroStatesAtInit,   // bool: optimizer states exist before the first step
+  kZeroOverflowBytes,  // bytes an element of the largest gradient slice in the overflow check
+  kMasterWeights,      // bool: mixed precision keeps 16-bit weights, and fp32 in the optimizer
+  kTransformerEngine,  // bool: its modules, workspaces and attention are in use
+  kSharedBuffers,      // bool: attention scores and gathered inputs have one global buffer
+  kPlaceholderGradients,  // bool: fused accumulation keeps one unused gradient a weight shape
+  kModelParallel,         // bool: the framework splits models over ranks
+  kShardingDefault,       // spec::Sharding when there are several replicas
+  kShardingsSimulated,    // set of spec::Sharding, one bit each
 };
 
 // How the framework computes the loss on materialized logits (see

@@ -103,6 +103,7 @@ struct Plan {
   bool fused_accumulation = true;
   bool overlap_reduce = false;
   bool overlap_gather = false;
+  double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
   Parallel parallel;
   ZeroPlan zero;
 

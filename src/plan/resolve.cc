@@ -313,14 +313,63 @@ class Resolver {
     plan_.fused_accumulation = recipe_.fused_accumulation.value_or(true);
     plan_.overlap_reduce = recipe_.overlap_reduce.value_or(false);
     plan_.overlap_gather = recipe_.overlap_gather.value_or(false);
+    plan_.expert_imbalance = recipe_.expert_imbalance.value_or(1.0);
     plan_.checkpointing = Choose(recipe_.checkpointing, Fact::kCheckpointingDefault);
     plan_.attention = Choose(recipe_.attention, Fact::kAttentionDefault);
     RuleOutSdpa();
     CheckAttentionKernel();
     plan_.loss = Choose(recipe_.loss, Fact::kLossKernelDefault);
+    CheckKernelsOfStack();
     plan_.liger_kernels = recipe_.liger_kernels.value_or(false);
     plan_.fused_activation = recipe_.fused_activation.value_or(plan_.liger_kernels);
     plan_.padding_free = recipe_.padding_free.value_or(!plan_.facts.Is(Fact::kPaddingMask));
+  }
+
+  // Kernels that come with frameworks that split models, and those that they do not have.
+  void CheckKernelsOfStack() {
+    const bool splits = plan_.facts.Is(Fact::kModelParallel);
+    const auto refuse = [&](std::string_view what, std::string_view word, std::string hint) {
+      errors_.push_back(
+          Error("contradiction",
+                fmt::format("{} {} is not there in {}", what, word, plan_.facts.stack().framework),
+                std::move(hint)));
+    };
+    const bool is_cudnn = plan_.attention == spec::AttentionImplementation::kCudnn;
+    const bool is_sdpa = plan_.attention == spec::AttentionImplementation::kSdpa;
+    if (splits ? is_sdpa : is_cudnn) {
+      refuse("attention", Name(plan_.attention), "--attention flash2");
+    }
+    const bool is_shared = plan_.loss == spec::LossKernel::kPlain ||
+                           plan_.loss == spec::LossKernel::kTritonCrossEntropy;
+    const bool is_megatron = plan_.loss == spec::LossKernel::kCompiled;
+    if (!is_shared && splits != is_megatron) {
+      refuse("loss", Name(plan_.loss), "--loss plain");
+    }
+    if (!splits && plan_.checkpointing == spec::Checkpointing::kSelective) {
+      errors_.push_back(
+          Error("not-simulated", "selective activation checkpointing cannot be simulated yet"));
+    }
+    for (const spec::Recompute module : plan_.recompute) {
+      const bool is_simulated = module == spec::Recompute::kCoreAttention ||
+                                module == spec::Recompute::kLayerNorm ||
+                                module == spec::Recompute::kMoeActivation;
+      if (is_simulated) continue;
+      errors_.push_back(Error(
+          "not-simulated", fmt::format("recomputation of {} cannot be simulated yet", Name(module)),
+          "--recompute core-attn"));
+    }
+    if (splits && plan_.method != Method::kFull) {
+      errors_.push_back(Error("not-simulated",
+                              fmt::format("{} with {} cannot be simulated yet",
+                                          plan_.facts.stack().framework, Name(plan_.method)),
+                              "--method full"));
+    }
+    if (splits && plan_.optimizer != spec::Optimizer::kAdamW) {
+      errors_.push_back(Error("not-simulated",
+                              fmt::format("{} with {} cannot be simulated yet",
+                                          plan_.facts.stack().framework, Name(plan_.optimizer)),
+                              "--optimizer adamw"));
+    }
   }
 
   // Soft-capped scores: the model class has no SDPA, and transformers falls back to eager.

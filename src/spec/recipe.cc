@@ -41,7 +41,8 @@ std::string_view Name(AttentionImplementation attention) {
   return NameIn(kNames, attention);
 }
 std::string_view Name(LossKernel loss) {
-  constexpr std::array<std::string_view, 4> kNames = {"plain", "liger", "in-place", "chunked"};
+  constexpr std::array<std::string_view, 5> kNames = {"plain", "liger", "in-place", "chunked",
+                                                      "compiled"};
   return NameIn(kNames, loss);
 }
 std::string_view Name(Sharding sharding) {
@@ -51,7 +52,7 @@ std::string_view Name(Sharding sharding) {
 }
 std::string_view Name(Recompute recompute) {
   constexpr std::array<std::string_view, 7> kNames = {
-      "core_attn", "layernorm", "mlp", "moe", "moe_act", "mla_up_proj", "shared_experts"};
+      "core-attn", "layernorm", "mlp", "moe", "moe-act", "mla-up-proj", "shared-experts"};
   return NameIn(kNames, recompute);
 }
 

@@ -41,6 +41,7 @@ enum class LossKernel : std::uint8_t {
   kFusedLinear,         // Liger fused linear cross entropy: no logits
   kTritonCrossEntropy,  // in-place gradient on materialized logits (Unsloth, Liger CE, fms)
   kChunked,             // TRL chunked_nll
+  kCompiled,            // Megatron's native fusion: the plain formula under torch.compile
 };
 enum class Sharding : std::uint8_t { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2 };
 
@@ -125,6 +126,7 @@ struct Recipe {
   std::optional<Dtype> gradient_dtype;           // in which gradients are summed up
   std::optional<bool> fused_accumulation;        // weight gradients are added up inside the product
   std::optional<bool> overlap_reduce;            // gradients are reduced while backward runs
+  std::optional<double> expert_imbalance;        // tokens of the busiest expert rank over the mean
   std::optional<bool> overlap_gather;            // parameters are gathered while forward runs
   std::optional<bool> padding_free;              // packed sequences: no mask, one long row
 };

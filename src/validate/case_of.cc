@@ -8,7 +8,6 @@
 #include "catalog/fabric.h"
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
-#include "validate/interconnect.h"
 #include "validate/megatron_run.h"
 #include "validate/supported.h"
 
@@ -224,8 +223,13 @@ Expected<spec::Machine> MachineOf(const Run& run, const catalog::Catalog& catalo
   if (auto fabric = catalog::JoinGpus(catalog, nullptr, &machine); fabric.has_value()) {
     machine.fabric = *std::move(fabric);
   }
-  SetNetwork(run.interconnect, catalog, &machine);
   return machine;
+}
+
+// Megatron's local layers are those without Transformer Engine.
+std::string VersionsOf(const Run& run) {
+  if (run.kernels != "local") return run.framework_version;
+  return run.framework_version + ", TransformerEngine 0.0.0";
 }
 
 }  // namespace
@@ -244,7 +248,7 @@ Expected<verdict::Case> CaseOf(const Run& run, const catalog::Catalog& catalog,
     return Fail(Error("not-simulated", "model: " + question.model->not_simulated));
   }
   ASSIGN_OR_RETURN(question.machine, MachineOf(run, catalog));
-  ASSIGN_OR_RETURN(question.facts, FactsOf(framework, run.framework_version));
+  ASSIGN_OR_RETURN(question.facts, FactsOf(framework, VersionsOf(run)));
   question.recipe = RecipeOf(run, *question.model, framework);
   if (framework.splits_models) SetMegatron(run, question.machine.gpu, question.recipe);
   return question;

@@ -159,6 +159,23 @@ std::vector<Named> ReadVersions(std::string_view text) {
   return named;
 }
 
+// The same for Megatron's stacks: "Megatron-LM 23e00ed, TransformerEngine 2.11, torch 2.10".
+std::string MegatronVersions(std::string_view text) {
+  constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"TransformerEngine ", "transformer-engine"}, {"torch ", "torch"}};
+  std::string versions;
+  for (const auto& [written, package] : kNames) {
+    const std::size_t at = text.find(written);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = text.substr(at + written.size());
+    const std::size_t end = rest.find_first_not_of("0123456789.");
+    if (end == 0 || rest.empty()) continue;
+    if (!versions.empty()) versions += ' ';
+    versions += std::string(package) + "==" + std::string(rest.substr(0, end));
+  }
+  return versions;
+}
+
 // When the version came out: the month of the last release that is not newer. 0: before them all.
 int MonthOf(std::string_view package, Version version) {
   int month = 0;
@@ -205,7 +222,9 @@ Expected<plan::FactTable> FactsOf(const KnownFramework& framework, std::string_v
     newest = std::max(newest, MonthOf(item.package, plan::ParseVersion(item.version)));
   }
   // Megatron's packages are not those of the Hugging Face stack.
-  if (framework.splits_models) return frameworks::FindFacts(framework.facts, "");
+  if (framework.splits_models) {
+    return frameworks::FindFacts(framework.facts, MegatronVersions(versions));
+  }
   for (const std::string_view package : kPackages) {
     const bool is_absent = package == "trl" && framework.facts == "transformers";
     if (newest == 0 || is_absent || IsNamed(named, package)) continue;

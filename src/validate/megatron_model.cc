@@ -1,6 +1,9 @@
 // The model that Megatron builds of a record's flags and sizes.
+#include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "validate/megatron_run.h"
 
@@ -34,8 +37,8 @@ class ModelBuilder {
                           ? spec::Positions::kRotary
                           : (has_positions_ ? spec::Positions::kLearned : spec::Positions::kAlibi);
     Ends(stack);
-    stack.kinds.push_back(Kind());
-    stack.runs.push_back({0, 0, layers});
+    Layers(stack, layers);
+    if (!complaint_.empty()) return Fail(Error("no-size", complaint_));
     model->id = run_.model;
     model->model_type = "megatron";
     model->vocab = vocab_;
@@ -131,22 +134,73 @@ class ModelBuilder {
     }
   }
 
-  spec::LayerKind Kind() const {
+  // All layers alike, or dense ones and ones with experts as a pattern says.
+  void Layers(spec::Stack& stack, std::int64_t layers) {
+    if (SizeOr("experts", 0) <= 1) {
+      stack.kinds.push_back(Kind(false));
+      stack.runs.push_back({0, 0, layers});
+      return;
+    }
+    std::vector<bool> has_experts = Pattern(layers);
+    if (static_cast<std::int64_t>(has_experts.size()) != layers) {
+      complaint_ = "which layers have experts is not stated";
+      return;
+    }
+    const bool has_dense =
+        std::find(has_experts.begin(), has_experts.end(), false) != has_experts.end();
+    if (has_dense) stack.kinds.push_back(Kind(false));
+    stack.kinds.push_back(Kind(true));
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      const std::int32_t kind = has_dense && has_experts[static_cast<std::size_t>(layer)] ? 1 : 0;
+      if (!stack.runs.empty() && stack.runs.back().kind == kind) {
+        ++stack.runs.back().count;
+      } else {
+        stack.runs.push_back({kind, layer, 1});
+      }
+    }
+  }
+
+  // "([0]*3+[1]*11)" as Megatron's --moe-layer-freq writes it, or a number of dense layers first.
+  std::vector<bool> Pattern(std::int64_t layers) const {
+    const std::string text = Word(arch_, "moe_layer_freq");
+    std::vector<bool> pattern;
+    if (text.empty()) {
+      const std::int64_t dense = SizeOr("dense_layers", 0);
+      pattern.assign(static_cast<std::size_t>(std::min(dense, layers)), false);
+      pattern.resize(static_cast<std::size_t>(layers), true);
+      return pattern;
+    }
+    for (std::size_t at = text.find('['); at != std::string::npos; at = text.find('[', at + 1)) {
+      const bool is_moe = text.compare(at, 3, "[1]") == 0;
+      std::int64_t count = 1;
+      if (text.compare(at + 3, 1, "*") == 0) {
+        count = 0;
+        for (std::size_t i = at + 4; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i) {
+          count = std::min<std::int64_t>(10 * count + (text[i] - '0'), layers);
+        }
+      }
+      pattern.insert(pattern.end(), static_cast<std::size_t>(count), is_moe);
+    }
+    return pattern;
+  }
+
+  spec::LayerKind Kind(bool has_experts) const {
     spec::LayerKind kind;
     kind.norm = norm_;
     spec::Attention& attention = kind.attention;
+    if (IsLatent()) {
+      LatentKind(kind);
+      FeedForward(kind, has_experts);
+      return kind;
+    }
     attention.heads = heads_;
     attention.kv_heads = SizeOr("kv_heads", heads_);
     attention.head_dim = SizeOr("head_dim", hidden_ / heads_);
     attention.value_head_dim = attention.head_dim;
     attention.rotary_dim = is_rotary_ ? attention.head_dim : 0;
     attention.qk_norm = IsSet("qk-layernorm");
-    kind.mlp.kind = is_gated_ ? spec::MlpKind::kGated : spec::MlpKind::kPlain;
-    kind.mlp.activation = is_gated_ ? spec::Activation::kSilu : spec::Activation::kGelu;
-    kind.mlp.intermediate = ffn_;
     const std::int64_t width = attention.heads * attention.head_dim;
     const std::int64_t fused = width + 2 * attention.kv_heads * attention.head_dim;
-    const std::int64_t up = is_gated_ ? 2 * ffn_ : ffn_;
     auto& tensors = kind.tensors;
     AddNorm(tensors, "input_layernorm.weight", "input_layernorm.bias", Part::kInputNorm, hidden_);
     AddLinear(tensors, "self_attention.linear_qkv.weight", "self_attention.linear_qkv.bias", fused,
@@ -159,12 +213,91 @@ class ModelBuilder {
     }
     AddLinear(tensors, "self_attention.linear_proj.weight", "self_attention.linear_proj.bias",
               hidden_, width, Part::kOutput);
+    FeedForward(kind, has_experts);
+    return kind;
+  }
+
+  bool IsLatent() const { return Flag("mla").value_or(false); }
+
+  std::int64_t Setting(std::string_view key, std::int64_t fallback) const {
+    const Node* node = Present(settings_, key);
+    return node != nullptr && node->kind == NodeKind::kInt ? node->integer : fallback;
+  }
+
+  // Sizes by the record's own words, or by Megatron's flags (transformer_config.py
+  // MLATransformerConfig has the defaults).
+  void LatentKind(spec::LayerKind& kind) const {
+    spec::Attention& a = kind.attention;
+    a.kind = spec::AttentionKind::kLatent;
+    a.heads = heads_;
+    a.kv_heads = heads_;
+    const std::int64_t nope = SizeOr("qk_head_dim", Setting("qk-head-dim", 128));
+    a.rope_head_dim = SizeOr("qk_rope_dim", Setting("qk-pos-emb-head-dim", 64));
+    a.head_dim = nope + a.rope_head_dim;
+    a.value_head_dim = SizeOr("v_head_dim", Setting("v-head-dim", 128));
+    a.query_rank = SizeOr("q_lora_rank", Setting("q-lora-rank", 0));
+    a.kv_rank = SizeOr("kv_lora_rank", Setting("kv-lora-rank", 512));
+    a.rotary_dim = a.rope_head_dim;
+    auto& tensors = kind.tensors;
+    AddNorm(tensors, "input_layernorm.weight", "input_layernorm.bias", Part::kInputNorm, hidden_);
+    const std::int64_t q = a.heads * a.head_dim;
+    if (a.query_rank > 0) {
+      tensors.push_back(Tensor("self_attention.linear_q_down_proj.weight", {a.query_rank, hidden_},
+                               Part::kQueryDown));
+      AddNorm(tensors, "self_attention.q_layernorm.weight", "self_attention.q_layernorm.bias",
+              Part::kQueryDownNorm, a.query_rank);
+      tensors.push_back(
+          Tensor("self_attention.linear_q_up_proj.weight", {q, a.query_rank}, Part::kQueryUp));
+    } else {
+      tensors.push_back(Tensor("self_attention.linear_q_proj.weight", {q, hidden_}, Part::kQuery));
+    }
+    tensors.push_back(Tensor("self_attention.linear_kv_down_proj.weight",
+                             {a.kv_rank + a.rope_head_dim, hidden_}, Part::kKeyValueDown));
+    AddNorm(tensors, "self_attention.kv_layernorm.weight", "self_attention.kv_layernorm.bias",
+            Part::kKeyValueDownNorm, a.kv_rank);
+    tensors.push_back(Tensor("self_attention.linear_kv_up_proj.weight",
+                             {a.heads * (nope + a.value_head_dim), a.kv_rank}, Part::kKeyValueUp));
+    tensors.push_back(Tensor("self_attention.linear_proj.weight",
+                             {hidden_, a.heads * a.value_head_dim}, Part::kOutput));
+  }
+
+  void FeedForward(spec::LayerKind& kind, bool has_experts) const {
+    auto& tensors = kind.tensors;
     AddNorm(tensors, "pre_mlp_layernorm.weight", "pre_mlp_layernorm.bias", Part::kPreMlpNorm,
             hidden_);
-    AddLinear(tensors, "mlp.linear_fc1.weight", "mlp.linear_fc1.bias", up, hidden_,
-              is_gated_ ? Part::kGateUp : Part::kUp);
-    AddLinear(tensors, "mlp.linear_fc2.weight", "mlp.linear_fc2.bias", hidden_, ffn_, Part::kDown);
-    return kind;
+    const std::int64_t factor = is_gated_ ? 2 : 1;
+    kind.mlp.activation = is_gated_ ? spec::Activation::kSilu : spec::Activation::kGelu;
+    if (!has_experts) {
+      kind.mlp.kind = is_gated_ ? spec::MlpKind::kGated : spec::MlpKind::kPlain;
+      kind.mlp.intermediate = ffn_;
+      AddLinear(tensors, "mlp.linear_fc1.weight", "mlp.linear_fc1.bias", factor * ffn_, hidden_,
+                is_gated_ ? Part::kGateUp : Part::kUp);
+      AddLinear(tensors, "mlp.linear_fc2.weight", "mlp.linear_fc2.bias", hidden_, ffn_,
+                Part::kDown);
+      return;
+    }
+    spec::Mlp& mlp = kind.mlp;
+    mlp.kind = spec::MlpKind::kMoe;
+    mlp.expert_gated = is_gated_;
+    mlp.experts = SizeOr("experts", 1);
+    mlp.experts_per_token = SizeOr("topk", Setting("moe-router-topk", 2));
+    mlp.intermediate = SizeOr("moe_ffn", ffn_);
+    mlp.shared_intermediate = SizeOr("shared_ffn", 0);
+    const std::int64_t i = mlp.intermediate;
+    tensors.push_back(Tensor("mlp.router.weight", {mlp.experts, hidden_}, Part::kRouter));
+    for (const auto& [name, rows, cols, part] :
+         {std::tuple("mlp.experts.linear_fc1.weight{e}", factor * i, hidden_,
+                     is_gated_ ? Part::kExpertGateUp : Part::kExpertUp),
+          std::tuple("mlp.experts.linear_fc2.weight{e}", hidden_, i, Part::kExpertDown)}) {
+      spec::TensorSpec tensor = Tensor(name, {rows, cols}, part);
+      tensor.copies = mlp.experts;
+      tensors.push_back(std::move(tensor));
+    }
+    if (mlp.shared_intermediate == 0) return;
+    tensors.push_back(Tensor("mlp.shared_experts.linear_fc1.weight",
+                             {factor * mlp.shared_intermediate, hidden_}, Part::kSharedUp));
+    tensors.push_back(Tensor("mlp.shared_experts.linear_fc2.weight",
+                             {hidden_, mlp.shared_intermediate}, Part::kSharedDown));
   }
 
   void AddLinear(std::vector<spec::TensorSpec>& tensors, const char* weight, const char* bias,
@@ -177,6 +310,7 @@ class ModelBuilder {
   const Node& arch_;
   const Node& settings_;
   std::string missing_;
+  std::string complaint_;
   std::int64_t hidden_ = 0;
   std::int64_t heads_ = 0;
   std::int64_t vocab_ = 0;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace trainfit::validate {
 namespace {
@@ -54,6 +57,37 @@ std::int64_t VirtualStages(const Run& run, std::int64_t pipeline) {
   return Number(run.parallel, "vpp", 1);
 }
 
+// "[layernorm mla_up_proj]", or a list; without one, core attention (transformer_config.py).
+std::vector<std::string> RecomputedModules(const Run& run) {
+  std::vector<std::string> words;
+  for (const std::string_view key : {"recompute-modules", "recompute_modules"}) {
+    const Node* node = Present(run.settings, key);
+    if (node == nullptr) continue;
+    for (const Node& item : node->items) words.push_back(item.text);
+    std::string word;
+    for (const char c : node->text + " ") {
+      const bool is_letter = (c >= 'a' && c <= 'z') || c == '_';
+      if (is_letter) word += c;
+      if (is_letter || word.empty()) continue;
+      words.push_back(std::move(word));
+      word.clear();
+    }
+  }
+  if (words.empty()) words.emplace_back("core_attn");
+  return words;
+}
+
+// Megatron writes moe_act where the command line takes moe-act.
+std::optional<spec::Recompute> ParseRecompute(std::string word) {
+  using spec::Recompute;
+  std::replace(word.begin(), word.end(), '_', '-');
+  for (int i = 0; i <= static_cast<int>(Recompute::kSharedExperts); ++i) {
+    const auto module = static_cast<Recompute>(i);
+    if (spec::Name(module) == word) return module;
+  }
+  return std::nullopt;
+}
+
 struct Flag {
   std::string_view name;
   const char* reason;
@@ -87,12 +121,12 @@ std::optional<std::string> WhyNotMegatron(const Run& run) {
   for (const std::string_view other : {"bert", "t5", "hybrid", "nemotron"}) {
     if (family == other) return "family " + family;
   }
-  if (Number(run.arch, "experts", 0) > 1) return "Megatron with experts";
-  if (IsOn(run.arch, "mla")) return "Megatron with latent attention";
-  if (run.checkpointing == "selective") return "selective activation checkpointing of Megatron";
-  if (Contains(run.settings.Find("pp_partition") ? Word(run.settings, "pp_partition") : "",
-               "embedding")) {
-    return "pipeline stages that count the embedding as a layer";
+  if (Word(run.settings, "moe-token-dispatcher-type") == "flex") return "flexible dispatcher";
+  if (run.checkpointing == "selective") {
+    const std::vector<std::string> words = RecomputedModules(run);
+    for (const std::string& word : words) {
+      if (!ParseRecompute(word)) return "recomputation of " + word;
+    }
   }
   return std::nullopt;
 }
@@ -117,6 +151,21 @@ void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
   if (const auto n = Number(settings, "decoder-last-pipeline-num-layers", 0); n > 0) {
     parallelism.last_stage_layers = n;
   }
+  // DeepSpeed's type:transformer|embedding: both ends of the word table count as a layer each
+  // (deepspeed/runtime/pipe/module.py _partition_layers).
+  const std::int64_t layers = Number(run.arch, "layers", 0);
+  const std::int64_t counted = layers + 2;
+  if (Contains(Word(settings, "pp_partition"), "embedding") &&
+      counted % parallelism.pipeline == 0) {
+    parallelism.first_stage_layers = counted / parallelism.pipeline - 1;
+    parallelism.last_stage_layers = parallelism.first_stage_layers;
+  }
+  if (run.checkpointing == "selective") {
+    recipe.checkpointing = spec::Checkpointing::kSelective;
+    for (const std::string& word : RecomputedModules(run)) {
+      if (const auto module = ParseRecompute(word)) recipe.recompute.push_back(*module);
+    }
+  }
   recipe.parallelism = parallelism;
   recipe.sharding =
       Number(run.parallel, "zero", 0) == 1 ? spec::Sharding::kZero1 : spec::Sharding::kDdp;
@@ -140,7 +189,12 @@ void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
   const bool is_fp16 = run.precision.starts_with("fp16");
   if (IsOn(settings, "grad-reduce-in-bf16")) recipe.gradient_dtype = spec::Dtype::kBf16;
   if (is_fp16 && !says_fp32) recipe.gradient_dtype = spec::Dtype::kFp16;
-  if (Contains(run.kernels, "fused CE") || IsOn(settings, "cross-entropy-loss-fusion")) {
+  // transformer_config.py: cross_entropy_fusion_impl = native unless te is asked for.
+  if (IsOn(settings, "cross-entropy-loss-fusion")) {
+    recipe.loss = Word(settings, "cross-entropy-fusion-impl") == "te"
+                      ? spec::LossKernel::kTritonCrossEntropy
+                      : spec::LossKernel::kCompiled;
+  } else if (Contains(run.kernels, "transformer-engine, fused CE")) {
     recipe.loss = spec::LossKernel::kTritonCrossEntropy;
   }
 

@@ -1,6 +1,7 @@
 #include "verdict/capacity.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace trainfit::verdict {
 namespace {
@@ -23,6 +24,29 @@ bool HasLinearBias(const spec::ModelSpec& model) {
   return false;
 }
 
+bool HasExperts(const spec::ModelSpec& model) {
+  const auto& kinds = model.Text().kinds;
+  return std::any_of(kinds.begin(), kinds.end(), [](const spec::LayerKind& kind) {
+    return kind.mlp.kind == spec::MlpKind::kMoe;
+  });
+}
+
+// Groups of more than one rank; each gets its buffers when it is first used.
+std::vector<memory::Communicator> GroupsOf(const plan::Plan& plan, memory::Link link) {
+  using memory::Traffic;
+  const plan::Parallel& parallel = plan.parallel;
+  const memory::Communicator all[] = {
+      {"data parallel", parallel.data, link, Traffic::kCollective, false},
+      {"tensor parallel", parallel.tensor, link, Traffic::kCollective, false},
+      {"pipeline", parallel.pipeline, link, Traffic::kPointToPoint, false},
+      {"context parallel", parallel.context, link, Traffic::kPointToPoint, false},
+      {"expert parallel", parallel.expert, link, Traffic::kAllToAll, false}};
+  std::vector<memory::Communicator> groups;
+  std::copy_if(std::begin(all), std::end(all), std::back_inserter(groups),
+               [](const memory::Communicator& group) { return group.ranks > 1; });
+  return groups;
+}
+
 }  // namespace
 
 std::string_view Name(Fit fit) {
@@ -42,14 +66,17 @@ std::string_view Name(Fit fit) {
 Fixed FixedBytes(const plan::Plan& plan, const spec::Machine& machine) {
   Fixed fixed;
   fixed.outside.push_back(memory::ContextOf(machine.gpu));
-  if (plan.parallel.data > 1) {
-    const memory::Communicator group{"data parallel", plan.parallel.data, LinkOf(machine),
-                                     memory::Traffic::kCollective, false};
-    fixed.outside.push_back(memory::NcclOf(machine.gpu, {&group, 1}));
-  }
+  const std::vector<memory::Communicator> groups = GroupsOf(plan, LinkOf(machine));
+  if (!groups.empty()) fixed.outside.push_back(memory::NcclOf(machine.gpu, groups));
   memory::CublasUse use;
   use.torch = plan.facts.stack().Of("torch");
   use.linear_bias = HasLinearBias(*plan.model);
+  if (plan.facts.Is(plan::Fact::kModelParallel)) {
+    use.transformer_engine = plan.facts.Is(plan::Fact::kTransformerEngine);
+    // transformer_engine/common/util/multi_stream.cpp: experts' products run on four streams.
+    constexpr std::int64_t kGroupedStreams = 4;
+    if (HasExperts(*plan.model)) use.grouped_streams = kGroupedStreams;
+  }
   fixed.held = memory::CublasWorkspaces(machine.gpu, use);
   return fixed;
 }

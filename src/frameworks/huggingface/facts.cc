@@ -330,6 +330,12 @@ constexpr std::array kRows = {
             "the fp32 of the last"},
     FactRow{Fact::kMasterWeights, "torch", kAny, kAny, 0, "16-bit weights with fp32 masters",
             Basis::kSource, "torch.optim updates the parameters themselves"},
+    FactRow{Fact::kTransformerEngine, "torch", kAny, kAny, 0, "Transformer Engine", Basis::kSource,
+            "not in the stack"},
+    FactRow{Fact::kSharedBuffers, "torch", kAny, kAny, 0, "global buffers", Basis::kSource,
+            "Megatron's own"},
+    FactRow{Fact::kPlaceholderGradients, "torch", kAny, kAny, 0, "placeholder gradients",
+            Basis::kSource, "Transformer Engine's own"},
     FactRow{Fact::kModelParallel, "torch", kAny, kAny, 0, "model parallelism", Basis::kSource,
             "transformers/trainer.py: replicas only, unless the model is loaded split"},
     FactRow{

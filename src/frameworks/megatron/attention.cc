@@ -27,11 +27,6 @@ program::AttentionShape ShapeOf(const plan::Plan& plan, const spec::Attention& a
   return shape;
 }
 
-bool Recomputes(const plan::Plan& plan, spec::Recompute what) {
-  return plan.checkpointing == spec::Checkpointing::kSelective &&
-         std::find(plan.recompute.begin(), plan.recompute.end(), what) != plan.recompute.end();
-}
-
 bool IsFlash(const plan::Plan& plan) {
   return plan.attention == AttentionImplementation::kFlash2 ||
          plan.attention == AttentionImplementation::kFlash3;
@@ -45,28 +40,6 @@ Tensor Copy(const Module& module, const Tensor& x, const char* label) {
 // more than one sequence everything is copied on the way in, and the result on the way out
 // (transformer_engine/pytorch/attention/dot_product_attention/backends.py FlashAttention.forward).
 bool Transposes(const plan::Plan& plan) { return IsFlash(plan) && plan.micro_batch > 1; }
-
-Tensor Attend(const Module& module, const spec::Attention& attention, Projections p) {
-  Tape& tape = module.tape;
-  const plan::Plan& plan = module.plan;
-  const program::AttentionShape shape = ShapeOf(plan, attention);
-  if (plan.attention == AttentionImplementation::kEager) {
-    if (shape.kv_heads < shape.heads) {  // repeat_interleave
-      const std::int64_t repeats = shape.heads / shape.kv_heads;
-      p.key = program::CopyColumns(tape, p.key, p.key.cols() * repeats, "repeated keys");
-      p.value = program::CopyColumns(tape, p.value, p.value.cols() * repeats, "repeated values");
-    }
-    return CoreAttention(tape, p.query, p.key, p.value, shape, plan.attention_dropout,
-                         Recomputes(plan, spec::Recompute::kCoreAttention), "attention");
-  }
-  if (Transposes(plan)) {
-    p.query = Copy(module, p.query, "queries by sequence");
-    p.key = Copy(module, p.key, "keys by sequence");
-    p.value = Copy(module, p.value, "values by sequence");
-  }
-  const Tensor out = program::FlashAttention(tape, p.query, p.key, p.value, shape, "attention");
-  return Transposes(plan) ? Copy(module, out, "attention output") : out;
-}
 
 // Queries, keys and values that come as one matrix and need no rotation stay in it.
 bool StaysFused(const plan::Plan& plan, const spec::Attention& attention) {
@@ -114,13 +87,45 @@ Projections Separate(const Module& module, const spec::LayerKind& kind, const Te
 
 }  // namespace
 
+// Taken by value: the projections die before the output projection runs.
+Tensor Attend(const Module& module, const spec::Attention& attention, Tensor query, Tensor key,
+              Tensor value) {
+  Tape& tape = module.tape;
+  const plan::Plan& plan = module.plan;
+  const program::AttentionShape shape = ShapeOf(plan, attention);
+  if (plan.attention == AttentionImplementation::kEager) {
+    if (shape.kv_heads < shape.heads) {  // repeat_interleave
+      const std::int64_t repeats = shape.heads / shape.kv_heads;
+      key = program::CopyColumns(tape, key, key.cols() * repeats, "repeated keys");
+      value = program::CopyColumns(tape, value, value.cols() * repeats, "repeated values");
+    }
+    const bool is_engine = plan.facts.Is(plan::Fact::kTransformerEngine);
+    return CoreAttention(tape, query, key, value, shape,
+                         {.dropout = plan.attention_dropout,
+                          .recomputed = Recomputes(plan, spec::Recompute::kCoreAttention),
+                          .own_buffer = is_engine || !plan.facts.Is(plan::Fact::kSharedBuffers)},
+                         "attention");
+  }
+  if (Transposes(plan)) {
+    query = Copy(module, query, "queries by sequence");
+    key = Copy(module, key, "keys by sequence");
+    value = Copy(module, value, "values by sequence");
+  }
+  const Tensor out = program::FlashAttention(tape, query, key, value, shape, "attention");
+  return Transposes(plan) ? Copy(module, out, "attention output") : out;
+}
+
 Tensor ApplyAttention(const Module& module, const spec::LayerKind& kind, const Tensor& x) {
+  if (kind.attention.kind == spec::AttentionKind::kLatent) {
+    return ApplyLatentAttention(module, kind, x);
+  }
   const Split split = module.TensorSplit();
   const char* label = Label(Name(Part::kQueryKeyValue));
   const auto attended = [&] {
     const auto project = [&] {
       return ColumnLinear(module.tape, x, module.Weight(Part::kQueryKeyValue),
-                          module.Weight(Part::kQueryKeyValue, true), split, label);
+                          module.Weight(Part::kQueryKeyValue, true), module.AfterNorm(split, true),
+                          label);
     };
     if (StaysFused(module.plan, kind.attention)) {
       Tensor fused = project();
@@ -130,7 +135,7 @@ Tensor ApplyAttention(const Module& module, const spec::LayerKind& kind, const T
       return Transposes(module.plan) ? Copy(module, out, "attention output") : out;
     }
     Projections p = Separate(module, kind, project());
-    return Attend(module, kind.attention, std::move(p));
+    return Attend(module, kind.attention, std::move(p.query), std::move(p.key), std::move(p.value));
   };
   return RowLinear(module.tape, attended(), module.Weight(Part::kOutput), split,
                    Label(Name(Part::kOutput)));

@@ -37,6 +37,9 @@ Tensor Embed(const Module& module) {
 
 Tensor Loss(const Module& module, const Tensor& logits) {
   const Split split = module.TensorSplit();
+  if (module.plan.loss == spec::LossKernel::kCompiled) {
+    return CompiledCrossEntropy(module.tape, logits, split, "cross entropy");
+  }
   if (module.plan.loss == spec::LossKernel::kTritonCrossEntropy) {
     return FusedCrossEntropy(module.tape, logits, split, "cross entropy");
   }
@@ -79,7 +82,7 @@ Piece RecordHead(const plan::Plan& plan, program::SegmentStore& store) {
     const Tensor hidden = ApplyNorm(module, x, Part::kFinalNorm, stack.final_norm);
     x.reset();
     const Tensor logits = ColumnLinear(tape, hidden, module.Weight(Part::kHead), {},
-                                       module.TensorSplit(), "logits", Role::kLogits);
+                                       module.VocabularySplit(), "logits", Role::kLogits);
     loss = Loss(module, logits);
   }
   tape.Cut();

@@ -1,5 +1,7 @@
 #include "frameworks/megatron/module.h"
 
+#include <algorithm>
+
 namespace trainfit::frameworks::megatron {
 
 Tensor Module::Weight(spec::Part part, bool is_bias) const {
@@ -14,17 +16,41 @@ Tensor Module::Weight(spec::Part part, bool is_bias) const {
   return tape.Parameter(leaf);
 }
 
+namespace {
+
+bool UsesSharedBuffers(const plan::Plan& plan) { return plan.facts.Is(plan::Fact::kSharedBuffers); }
+
+}  // namespace
+
 Split Module::TensorSplit() const {
+  const bool is_engine = plan.facts.Is(plan::Fact::kTransformerEngine);
   return {plan.parallel.tensor, plan.parallel.sequence, program::Group::kTensor,
-          plan.fused_accumulation};
+          plan.fused_accumulation, UsesSharedBuffers(plan) && !is_engine};
+}
+
+Split Module::VocabularySplit() const {
+  return {plan.parallel.tensor, plan.parallel.sequence, program::Group::kTensor,
+          plan.fused_accumulation, UsesSharedBuffers(plan)};
 }
 
 Split Module::NoSplit() const {
-  return {1, false, program::Group::kTensor, plan.fused_accumulation};
+  return {1, false, program::Group::kTensor, plan.fused_accumulation, false};
 }
 
 Split Module::ExpertSplit() const {
-  return {plan.parallel.expert_tensor, false, program::Group::kTensor, plan.fused_accumulation};
+  return {plan.parallel.expert_tensor, false, program::Group::kTensor, plan.fused_accumulation,
+          false};
+}
+
+Split Module::AfterNorm(Split split, bool is_one_module) const {
+  const bool is_fused = is_one_module && plan.facts.Is(plan::Fact::kTransformerEngine);
+  split.keeps_input = is_fused || !Recomputes(plan, spec::Recompute::kLayerNorm);
+  return split;
+}
+
+bool Recomputes(const plan::Plan& plan, spec::Recompute what) {
+  return plan.checkpointing == spec::Checkpointing::kSelective &&
+         std::find(plan.recompute.begin(), plan.recompute.end(), what) != plan.recompute.end();
 }
 
 std::int64_t TokensInside(const plan::Plan& plan) {

@@ -9,7 +9,7 @@ using program::Role;
 using program::Shape;
 using spec::Dtype;
 
-enum Number { kRows, kKeys, kQueryLength, kHeads, kHeadDim, kDropout };
+enum Number { kRows, kKeys, kQueryLength, kHeads, kHeadDim, kDropout, kOwnBuffer };
 enum Saved { kQuery, kKey, kValue, kSoftmax, kMask, kDropped };
 
 // What the forward pass leaves for backward.
@@ -30,13 +30,16 @@ struct Sizes {
   }
 };
 
-Probabilities Attend(Tape& tape, const Sizes& sizes, Dtype dtype, bool has_dropout,
+Probabilities Attend(Tape& tape, const Sizes& sizes, Dtype dtype, bool has_dropout, bool own_buffer,
                      const char* label) {
   const auto fresh = [&](Dtype type, const char* what) {
     return tape.New(sizes.scores, type, Role::kActivations, what);
   };
   Probabilities made;
-  Tensor scores = fresh(dtype, "attention scores");
+  Tensor buffer;
+  if (own_buffer) buffer = fresh(dtype, "buffer of attention scores");
+  Tensor scores = fresh(dtype, "attention scores");  // baddbmm(buffer, q, kᵀ, beta=0)
+  buffer.reset();
   const Bytes square = scores.bytes();
   tape.Run(KernelClass::kAttentionForward, label, Flops(sizes.Flops(2)), 6 * square,
            {sizes.query_length, sizes.heads, sizes.head_dim});
@@ -60,7 +63,9 @@ void CoreAttentionBackward(BackwardContext& c) {
   const Dtype dtype = c.InputDtype(0);
   const bool has_dropout = c.number(kDropout) != 0;
   Probabilities kept{c.saved(kSoftmax), c.saved(kMask), c.saved(kDropped)};
-  if (!kept.softmax.defined()) kept = Attend(tape, sizes, dtype, has_dropout, c.label());
+  if (!kept.softmax.defined()) {
+    kept = Attend(tape, sizes, dtype, has_dropout, c.number(kOwnBuffer) != 0, c.label());
+  }
   tape.Run(KernelClass::kAttentionBackward, c.label(), Flops(sizes.Flops(4)),
            7 * kept.softmax.bytes(), {sizes.query_length, sizes.heads, sizes.head_dim});
   const auto gradient = [&](int i) {
@@ -116,19 +121,19 @@ Tensor FusedQkvAttention(Tape& tape, const Tensor& qkv, const program::Attention
 }
 
 Tensor CoreAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
-                     const program::AttentionShape& shape, double dropout, bool recomputed,
+                     const program::AttentionShape& shape, const CoreOptions& options,
                      const char* label) {
   const Sizes sizes{{shape.batch * shape.heads * shape.query_length, shape.key_length},
                     shape.query_length,
                     shape.heads,
                     shape.head_dim};
-  const bool has_dropout = dropout > 0;
+  const bool has_dropout = options.dropout > 0;
   Tensor out;
-  Probabilities made = Attend(tape, sizes, q.dtype(), has_dropout, label);
+  Probabilities made = Attend(tape, sizes, q.dtype(), has_dropout, options.own_buffer, label);
   const std::int64_t width = q.cols() / k.cols() * v.cols();
   {
     const Tensor context = tape.New({q.rows(), width}, q.dtype(), Role::kActivations, label);
-    if (recomputed) made = {};
+    if (options.recomputed) made = {};
     // context.permute(2, 0, 1, 3).contiguous()
     out = tape.New({q.rows(), width}, q.dtype(), Role::kActivations, label);
     tape.Run(KernelClass::kElementwise, label, Flops(), 2 * out.bytes());
@@ -136,7 +141,7 @@ Tensor CoreAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
   tape.Record(label, CoreAttentionBackward, {q, k, v}, out,
               {q, k, v, made.softmax, made.mask, made.dropped},
               {sizes.scores.rows, sizes.scores.cols, sizes.query_length, sizes.heads,
-               sizes.head_dim, has_dropout ? 1 : 0});
+               sizes.head_dim, has_dropout ? 1 : 0, options.own_buffer ? 1 : 0});
   return out;
 }
 

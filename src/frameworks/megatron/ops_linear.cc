@@ -11,7 +11,7 @@ using program::Role;
 using program::Shape;
 using program::Stream;
 
-enum Number { kRanks, kSequence, kGroup, kFused };
+enum Number { kRanks, kSequence, kGroup, kFused, kShared };
 
 void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::int64_t k,
           spec::Dtype dtype) {
@@ -23,10 +23,12 @@ void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::in
 
 Group GroupOf(const BackwardContext& c) { return static_cast<Group>(c.number(kGroup)); }
 
-// The rows of all tensor ranks, in a buffer of its own.
-Tensor Gather(Tape& tape, const Tensor& x, std::int64_t ranks, Group group, Stream stream,
-              const char* label) {
-  Tensor full = tape.New({x.rows() * ranks, x.cols()}, x.dtype(), Role::kCommunication, label);
+// The rows of all tensor ranks, in a tensor of its own or in the global buffer.
+Tensor Gather(Tape& tape, const Tensor& x, std::int64_t ranks, Group group, bool shared,
+              Stream stream, const char* label) {
+  const Shape shape{x.rows() * ranks, x.cols()};
+  Tensor full = shared ? tape.Borrowed(shape, x.dtype())
+                       : tape.New(shape, x.dtype(), Role::kCommunication, label);
   if (stream != Stream::kCompute) tape.Wait(stream, Stream::kCompute);
   tape.Exchange(Collective::kAllGather, group, label, full.bytes(), stream);
   return full;
@@ -66,9 +68,15 @@ void ColumnBackward(BackwardContext& c) {
   const std::int64_t ranks = c.number(kRanks);
   const bool is_sequence = c.number(kSequence) != 0;
   const Shape weight = c.InputShape(1);
+  Tensor input = c.saved(0);
+  if (!input.defined() && c.Wants(1)) {
+    input = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
+    tape.Run(KernelClass::kElementwise, "recomputed input", Flops(), 2 * input.bytes());
+  }
   Tensor gathered;
   if (is_sequence && c.Wants(1)) {
-    gathered = Gather(tape, c.saved(0), ranks, GroupOf(c), Stream::kAllGather, c.label());
+    gathered = Gather(tape, input, ranks, GroupOf(c), c.number(kShared) != 0, Stream::kAllGather,
+                      c.label());
   }
   Tensor dx;
   Tensor own;
@@ -96,7 +104,7 @@ void RowBackward(BackwardContext& c) {
   Tensor g = c.gradient();
   const Shape weight = c.InputShape(1);
   if (c.number(kSequence) != 0) {
-    g = Gather(tape, g, c.number(kRanks), GroupOf(c), Stream::kCompute, c.label());
+    g = Gather(tape, g, c.number(kRanks), GroupOf(c), false, Stream::kCompute, c.label());
   }
   Tensor dx;
   if (c.Wants(0)) {
@@ -113,14 +121,15 @@ Tensor ColumnLinear(Tape& tape, const Tensor& x, const Tensor& weight, const Ten
                     const Split& split, const char* label, Role role) {
   Tensor input = x;
   if (split.sequence) {
-    input = Gather(tape, x, split.ranks, split.group, Stream::kCompute, label);
+    input = Gather(tape, x, split.ranks, split.group, split.shared_buffer, Stream::kCompute, label);
   }
   Tensor out = tape.New({input.rows(), weight.rows()}, x.dtype(), role, label);
   Gemm(tape, label, input.rows(), weight.rows(), x.cols(), x.dtype());
+  const bool keeps = tape.Wants(weight) && split.keeps_input;
   tape.Record(label, ColumnBackward, {x, weight, bias}, out,
-              {tape.Wants(weight) ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
+              {keeps ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
               {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
-               split.fused_accumulation ? 1 : 0});
+               split.fused_accumulation ? 1 : 0, split.shared_buffer ? 1 : 0});
   return out;
 }
 
@@ -136,7 +145,7 @@ Tensor RowLinear(Tape& tape, const Tensor& x, const Tensor& weight, const Split&
   tape.Record(label, RowBackward, {x, weight}, out,
               {tape.Wants(weight) ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
               {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
-               split.fused_accumulation ? 1 : 0});
+               split.fused_accumulation ? 1 : 0, split.shared_buffer ? 1 : 0});
   return out;
 }
 

@@ -71,6 +71,23 @@ Tensor VocabularyCrossEntropy(Tape& tape, const Tensor& logits, const Split& spl
   return loss;
 }
 
+Tensor CompiledCrossEntropy(Tape& tape, const Tensor& logits, const Split& split,
+                            const char* label) {
+  const std::int64_t tokens = logits.rows();
+  const program::Shape shape{tokens, logits.cols()};
+  Tensor upcast = tape.New(shape, Dtype::kFp32, Role::kLogits, "logits.float()");
+  SmallAllReduce(tape, tokens, split, label);  // maximum
+  const Tensor softmax = tape.New(shape, Dtype::kFp32, Role::kLogits, "exponentials");
+  tape.Run(KernelClass::kReduction, label, Flops(), 4 * softmax.bytes());
+  const Tensor mask = tape.New({tokens, 1}, Dtype::kBool, Role::kActivations, "target mask");
+  const Tensor targets = tape.New({tokens, 1}, Dtype::kInt64, Role::kActivations, "targets");
+  SmallAllReduce(tape, 2 * tokens, split, label);  // predicted logits and sums together
+  upcast.reset();
+  Tensor loss = tape.New({tokens, 1}, Dtype::kFp32, Role::kActivations, "loss");
+  tape.Record(label, CrossEntropyBackward, {logits}, loss, {softmax, mask, targets});
+  return loss;
+}
+
 Tensor FusedCrossEntropy(Tape& tape, const Tensor& logits, const Split& split, const char* label) {
   Tensor loss = tape.New({logits.rows(), 1}, Dtype::kFp32, Role::kActivations, "loss");
   SmallAllReduce(tape, 3 * logits.rows(), split, label);  // maximum, sum and own logit gathered

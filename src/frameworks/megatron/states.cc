@@ -1,7 +1,9 @@
 #include "frameworks/megatron/states.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
+#include <utility>
 
 #include "frameworks/megatron/module.h"
 
@@ -20,8 +22,8 @@ using spec::Dtype;
 enum SharedSlot : std::int32_t {
   kGradientBuffer = program::kFirstSharedSlot,  // dense, then experts
   kWeightBuffer = kGradientBuffer + 2,
-  kLibraryWorkspace = kWeightBuffer + 2,
-  kPlaceholder,  // and those after it
+  kGlobalBuffer = kWeightBuffer + 2,
+  kPlaceholder,  // one a shape of weights
 };
 
 enum State : std::int32_t { kMaster, kFirstMoment, kSecondMoment, kFp32Gradient };
@@ -114,8 +116,48 @@ const program::Segment* States::Init() const {
   return Finish(tape, store_);
 }
 
+// megatron/core/utils.py GlobalMemoryBuffer: one buffer that grows to the largest use, which is the
+// scores of unfused attention or an input gathered along the sequence.
+Bytes States::SharedBuffer() const {
+  if (!plan_.facts.Is(plan::Fact::kSharedBuffers)) return {};
+  const plan::Parallel& parallel = plan_.parallel;
+  const bool is_engine = plan_.facts.Is(plan::Fact::kTransformerEngine);
+  std::int64_t elements = 0;
+  bool has_head = false;
+  ForEach([&](std::int32_t, std::int32_t, const Parameter& p) {
+    has_head = has_head || p.part == spec::Part::kFinalNorm;
+  });
+  if (parallel.sequence && (has_head || !is_engine)) {
+    elements = TokensInside(plan_) * plan_.model->Text().hidden;
+  }
+  const bool is_eager = plan_.attention == spec::AttentionImplementation::kEager;
+  if (is_eager && !is_engine) {
+    for (const spec::LayerKind& kind : plan_.model->Text().kinds) {
+      elements = std::max(elements, TokensInside(plan_) * plan_.sequence_length *
+                                        kind.attention.heads / parallel.tensor);
+    }
+  }
+  return SizeOf(elements, plan_.compute_dtype);
+}
+
 const program::Segment* States::FirstUse() const {
   Tape tape;
+  if (const Bytes bytes = SharedBuffer(); bytes > Bytes()) {
+    tape.AllocSlot(Shared(kGlobalBuffer), bytes, Role::kWorkspace, "global buffer");
+  }
+  const bool has_placeholders =
+      plan_.fused_accumulation && plan_.facts.Is(plan::Fact::kPlaceholderGradients);
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;
+  ForEach([&](std::int32_t, std::int32_t, const Parameter& p) {
+    const bool is_matrix = p.shape.rows > 1 && p.shape.cols > 1;
+    const bool is_table =
+        p.part == spec::Part::kTokenEmbedding || p.part == spec::Part::kPositionEmbedding;
+    if (!has_placeholders || !is_matrix || is_table) return;
+    if (!shapes.insert({p.shape.rows, p.shape.cols}).second) return;
+    tape.AllocSlot(Shared(kPlaceholder + static_cast<std::int32_t>(shapes.size())),
+                   SizeOf(p.Elements(), plan_.weight_dtype), Role::kWorkspace,
+                   "placeholder gradient");
+  });
   return Finish(tape, store_);
 }
 

@@ -40,6 +40,7 @@ class States {
     std::int64_t experts = 0;
   };
   Sums Total() const;
+  Bytes SharedBuffer() const;
   bool IsDistributed() const;
   std::int64_t Replicas(bool experts) const;
   std::int64_t Shard(const Parameter& parameter) const;
