@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <fstream>
 
 #include "api/validation.h"
 #include "cli/commands.h"
@@ -31,15 +30,6 @@ class ProgressLine {
   bool is_shown_ = false;
 };
 
-bool WritePage(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file.fail()) return true;
-  PrintErrors({Error("not-written", "\"" + path + "\" could not be written")});
-  return false;
-}
-
 }  // namespace
 
 int RunValidate(const Request& request, const Environment& /*environment*/) {
@@ -49,7 +39,7 @@ int RunValidate(const Request& request, const Environment& /*environment*/) {
   line.Clear();
   if (!validation.has_value()) return PrintErrors(validation.error());
   if (!request.write_accuracy.empty() &&
-      !WritePage(request.write_accuracy, api::AccuracyPage(*validation))) {
+      !WriteFile(request.write_accuracy, api::AccuracyPage(*validation))) {
     return kUsage;
   }
   api::RenderOptions options;

@@ -37,6 +37,7 @@ std::vector<std::string> CommandNames();
 int RunSurvey(const Request& request, const Environment& environment);
 int RunFit(const Request& request, const Environment& environment);
 int RunCheck(const Request& request, const Environment& environment);
+int RunOom(const Request& request, const Environment& environment);
 int RunValidate(const Request& request, const Environment& environment);
 int RunGpus(const Request& request, const Environment& environment);
 int RunInstances(const Request& request, const Environment& environment);

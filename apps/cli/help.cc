@@ -65,6 +65,10 @@ std::string_view ArgumentText(const Command& command) {
            "  a command line), axolotl or LLaMA-Factory YAML; which of them is told by its keys.\n"
            "  Of several files a later one overrides an earlier one.\n";
   }
+  if (command.bit == kOomBit) {
+    return "\n  FILE: a log, a traceback or the message alone; - reads it from the terminal. The\n"
+           "  more is known of the run (--with, --model, --on), the closer the search.\n";
+  }
   if ((command.bit & kAllCommands) == 0) return "";
   return "\n  MODEL: a name from the catalogue, a Hugging Face hub id, or the path of a\n"
          "  config.json or of its folder. Whatever no option says is filled in from the\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cli/split_options.h"
 #include "cli/values.h"
@@ -89,6 +90,14 @@ Complaint SetAccumulation(std::string_view value, Request* request) {
 Complaint SetPrecision(std::string_view value, Request* request) {
   return ReadWord("precision", value, Precision::kFp16Pure, kPrecisionSynonyms,
                   &request->recipe.precision);
+}
+
+Complaint SetLoadDtype(std::string_view value, Request* request) {
+  return ReadFloatType(value, &request->recipe.load_dtype);
+}
+
+Complaint SetFigure(std::string_view value, Request* request) {
+  return ReadBytes(value, &request->other_figure);
 }
 
 Complaint SetOptimizer(std::string_view value, Request* request) {
@@ -179,6 +188,14 @@ Complaint SetLoraDropout(std::string_view value, Request* request) {
 
 Complaint SetModulesToSave(std::string_view value, Request* request) {
   return SetNames(value, &Lora(request).modules_to_save);
+}
+
+// Each --with names one file, or several with commas.
+Complaint SetWith(std::string_view value, Request* request) {
+  std::vector<std::string> names;
+  Complaint complaint = SetNames(value, &names);
+  for (std::string& name : names) request->with.push_back(std::move(name));
+  return complaint;
 }
 
 Complaint SetFramework(std::string_view value, Request* request) {
@@ -273,6 +290,12 @@ constexpr Option kOptions[] = {
      .group = Group::kCase,
      .commands = kFitBit | kCheckBit | kOomBit,
      .apply = SetText<&Request::on>},
+    {.name = "with",
+     .metavar = "FILES",
+     .help = "the run's configuration files, as for check: a.yaml,ds.json",
+     .group = Group::kCase,
+     .commands = kOomBit,
+     .apply = SetWith},
     {.name = "sharding",
      .metavar = "HOW",
      .help = "what is spread over several cards",
@@ -347,12 +370,14 @@ constexpr Option kOptions[] = {
      .metavar = "N",
      .help = "sequences that a card works on at once",
      .group = Group::kBatch,
+     .commands = kAllCommands | kOomBit,
      .apply = SetMicroBatch},
     {.name = "seq-len",
      .aliases = "max-length max-seq-length cutoff-len",
      .metavar = "N",
      .help = "tokens of a sequence; 4k is 4096",
      .group = Group::kBatch,
+     .commands = kAllCommands | kOomBit,
      .apply = SetLength},
     {.name = "gradient-accumulation",
      .aliases = "gradient-accumulation-steps",
@@ -372,6 +397,12 @@ constexpr Option kOptions[] = {
      .group = Group::kNumbers,
      .apply = SetPrecision,
      .words = WordsUpTo<Precision::kFp16Pure>},
+    {.name = "load-dtype",
+     .aliases = "torch-dtype dtype",
+     .metavar = "TYPE",
+     .help = "of the weights as they are loaded",
+     .group = Group::kNumbers,
+     .apply = SetLoadDtype},
     {.name = "optimizer",
      .aliases = "optim",
      .metavar = "NAME",
@@ -490,6 +521,18 @@ constexpr Option kOptions[] = {
      .group = Group::kOutput,
      .commands = kPricesBit,
      .apply = SetText<&Request::write>},
+    {.name = "fix",
+     .metavar = "FILE",
+     .help = "write the file with the smallest change that fits there: itself, or another path",
+     .group = Group::kOutput,
+     .commands = kCheckBit,
+     .apply = SetText<&Request::fix>},
+    {.name = "explain-difference",
+     .metavar = "FIGURE",
+     .help = "why somebody else's figure for this run is another: 24, 24GB, 22.4GiB",
+     .group = Group::kOutput,
+     .commands = kCheckBit,
+     .apply = SetFigure},
     {.name = "strict",
      .help = "a tight fit counts as none (exit status 1)",
      .group = Group::kOutput,

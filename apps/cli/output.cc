@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 namespace trainfit::cli {
@@ -31,5 +32,14 @@ bool PrintAnswer(std::string_view text) {
 }
 
 void PrintComplaint(std::string_view text) { WriteAll(STDERR_FILENO, text); }
+
+bool WriteFile(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file.fail()) return true;
+  PrintComplaint("error: \"" + path + "\" could not be written\n");
+  return false;
+}
 
 }  // namespace trainfit::cli

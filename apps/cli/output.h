@@ -1,6 +1,7 @@
-// The only two functions of the product that write to the terminal.
+// The only functions of the product that write to the terminal or a file.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace trainfit::cli {
@@ -11,5 +12,8 @@ bool PrintAnswer(std::string_view text);
 
 // Writes complaints to stderr, as far as it goes.
 void PrintComplaint(std::string_view text);
+
+// Writes a text file, whole. False when it could not be written, which is then said on stderr.
+bool WriteFile(const std::string& path, std::string_view text);
 
 }  // namespace trainfit::cli

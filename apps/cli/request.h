@@ -35,6 +35,9 @@ struct Request {
   std::optional<int> width;
   // validate
   std::vector<std::string> files;
+  std::vector<std::string> with;  // oom: configuration files
+  std::string fix;                // check: where the smallest change is written; empty: nowhere
+  std::optional<std::int64_t> other_figure;  // check: bytes that somebody else gives
   std::optional<api::GroupBy> by;
   std::int64_t worst = 0;
   std::string write_accuracy;  // a path; empty: nothing is written

@@ -79,4 +79,32 @@ Diagnostic UnknownWord(std::string_view what, std::string_view typed,
   return diagnostic;
 }
 
+std::optional<Diagnostic> ReadBytes(std::string_view text, std::optional<std::int64_t>* bytes) {
+  struct Unit {
+    std::string_view word;
+    double bytes;
+  };
+  double unit = 1e9;
+  for (const Unit& row : {Unit{"gib", 1073741824.0}, Unit{"gb", 1e9}, Unit{"g", 1e9}}) {
+    if (!Normalized(text).ends_with(row.word)) continue;
+    text.remove_suffix(row.word.size());
+    unit = row.bytes;
+    break;
+  }
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  double number = 0;
+  std::optional<Diagnostic> complaint = ReadFraction(text, 0.001, 1e6, &number);
+  if (!complaint) *bytes = static_cast<std::int64_t>(number * unit);
+  return complaint;
+}
+
+std::optional<Diagnostic> ReadFloatType(std::string_view text, std::optional<spec::Dtype>* dtype) {
+  const std::optional<spec::Dtype> read = spec::ParseDtype(text);
+  const bool is_float =
+      read == spec::Dtype::kFp32 || read == spec::Dtype::kBf16 || read == spec::Dtype::kFp16;
+  if (!is_float) return UnknownWord("type", text, {"fp32", "bf16", "fp16"});
+  *dtype = read;
+  return std::nullopt;
+}
+
 }  // namespace trainfit::cli

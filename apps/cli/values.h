@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/api.h"
 #include "base/diagnostic.h"
 #include "base/nearest_word.h"
 #include "base/text.h"
@@ -26,6 +27,11 @@ std::optional<Diagnostic> ReadCount(std::string_view text, Bounds bounds, bool a
 // A decimal number in [min, max).
 std::optional<Diagnostic> ReadFraction(std::string_view text, double min, double max,
                                        double* value);
+
+// "24 GB", "22.4GiB"; a number alone is in GB, as tables have it.
+std::optional<Diagnostic> ReadBytes(std::string_view text, std::optional<std::int64_t>* bytes);
+// fp32, bf16 or fp16, by any of their names.
+std::optional<Diagnostic> ReadFloatType(std::string_view text, std::optional<spec::Dtype>* dtype);
 
 // What frameworks call a value that has another printed name here.
 template <typename Enum>

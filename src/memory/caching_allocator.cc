@@ -7,18 +7,12 @@
 
 #include "base/check.h"
 #include "memory/allocator_constants.h"
+#include "memory/segment_size.h"
 
 namespace trainfit::memory {
 namespace {
 
 constexpr std::size_t kReservedBlocks = 16384;  // a 70B step without a further heap allocation
-
-// get_allocation_size
-std::int64_t SegmentSize(std::int64_t size) {
-  if (size <= kSmallSize) return kSmallBuffer;
-  if (size < kMinLargeAlloc) return kLargeBuffer;
-  return RoundUp(size, kRoundLarge);
-}
 
 // roundup_power2_next_division: up to the next of `divisions` equal steps between powers of two.
 std::int64_t NextDivision(std::int64_t size, std::int64_t divisions) {

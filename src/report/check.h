@@ -1,11 +1,13 @@
 // A user's own configuration files, as they were understood, with the answer for them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/diagnostic.h"
 #include "report/options.h"
+#include "verdict/difference.h"
 #include "verdict/verdict.h"
 
 namespace trainfit::report {
@@ -46,9 +48,11 @@ struct Check {
   std::vector<CheckedDefault> filled_in;
   Diagnostics warnings;  // conflicts between files
   std::vector<OwnRemedy> remedies;
-  std::vector<OwnChange> written;  // by --fix
-  std::string written_to;
-  std::string difference;  // of --explain-difference, in words
+  std::vector<OwnChange> written;                 // by --fix
+  std::string written_to;                         // empty: nothing is written
+  std::string written_text;                       // the file with the change
+  std::string written_fit;                        // "fits: needs 21.12 GiB", judged anew
+  std::optional<verdict::Difference> difference;  // of --explain-difference
   verdict::Answer answer;
 };
 

@@ -18,6 +18,27 @@ void WriteChanges(const std::vector<OwnChange>& changes, JsonWriter* json) {
   json->EndArray();
 }
 
+void WriteDifference(const std::optional<verdict::Difference>& difference, JsonWriter* json) {
+  if (!difference) {
+    json->Null();
+    return;
+  }
+  json->BeginObject();
+  json->Field("figure_bytes", difference->figure);
+  json->Field("nearest_bytes", difference->nearest);
+  json->Field("explained", difference->is_explained);
+  json->Key("assumptions").BeginArray();
+  for (const verdict::OtherAssumption& row : difference->alone) {
+    json->BeginObject();
+    json->Field("if", row.words);
+    json->Field("bytes", row.bytes);
+    json->Field("in_nearest", row.is_in_nearest);
+    json->EndObject();
+  }
+  json->EndArray();
+  json->EndObject();
+}
+
 }  // namespace
 
 std::string CheckJson(const Check& check) {
@@ -65,7 +86,8 @@ std::string CheckJson(const Check& check) {
     json.EndObject();
   }
   json.EndArray();
-  json.Field("difference", check.difference);
+  json.Key("difference");
+  WriteDifference(check.difference, &json);
   json.Key("fit");
   WriteFit(check.answer, &json);
   json.EndObject();

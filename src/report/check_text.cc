@@ -33,11 +33,22 @@ std::string ShortPlace(const std::string& place) {
   return has_two ? place.substr(0, colon) : place;
 }
 
+// The end of a dotted path, which its line in the file makes clear: "sub_group_size".
+std::string ShortKey(const std::string& key) {
+  const std::size_t dot = key.rfind('.');
+  if (dot == std::string::npos || dot == 0) return key;
+  const std::string last = key.substr(dot + 1);
+  if (last != "enabled" && last != "device" && last != "type") return last;
+  const std::size_t before = key.rfind('.', dot - 1);
+  return before == std::string::npos ? key : key.substr(before + 1);
+}
+
 std::string UnderstoodSection(const Check& check, int width, const Style& style) {
   Table table(kIndent, {{"where"}, {"what", Align::kLeft, 16}, {"taken for", Align::kLeft, 12}});
   for (const CheckedKey& key : check.keys) {
     if (key.fate != "understood") continue;
-    table.Row({{ShortPlace(key.place), Tone::kDim}, {key.key + ": " + key.value}, {key.note}});
+    table.Row(
+        {{ShortPlace(key.place), Tone::kDim}, {ShortKey(key.key) + ": " + key.value}, {key.note}});
   }
   return table.empty() ? "" : "\n" + table.Text(width, style);
 }
@@ -62,7 +73,7 @@ std::string FilledInSection(const Check& check, const TextOptions& options, cons
 std::string KeysWith(const Check& check, std::string_view fate) {
   std::vector<std::string> names;
   for (const CheckedKey& key : check.keys) {
-    if (key.fate == fate) names.push_back(key.key);
+    if (key.fate == fate) names.push_back(ShortKey(key.key));
   }
   return Joined(names);
 }
@@ -76,9 +87,9 @@ std::string NotCountedSection(const Check& check, int width, const Style& style)
     const auto at = std::find(notes.begin(), notes.end(), key.note);
     if (at == notes.end()) {
       notes.push_back(key.note);
-      keys.push_back(key.key);
+      keys.push_back(ShortKey(key.key));
     } else {
-      keys[static_cast<std::size_t>(at - notes.begin())] += ", " + key.key;
+      keys[static_cast<std::size_t>(at - notes.begin())] += ", " + ShortKey(key.key);
     }
   }
   std::vector<std::string> pieces;
@@ -151,7 +162,28 @@ std::string WrittenSection(const Check& check, int width, const Style& style) {
   std::vector<std::string> pieces;
   for (const OwnChange& change : check.written) pieces.push_back(change.text);
   return "\n" +
-         Line("written", check.written_to + " with " + Joined(pieces), width, style, Tone::kGood);
+         Line("written",
+              check.written_to + " with " + Joined(pieces) + "; then it " + check.written_fit,
+              width, style, Tone::kGood);
+}
+
+std::string DifferenceSection(const Check& check, int width, const Style& style) {
+  if (!check.difference) return "";
+  const verdict::Difference& difference = *check.difference;
+  std::string text = "\n" +
+                     style(Tone::kStrong, "Why another figure, " + GiBAndGB(difference.figure) +
+                                              ", is not this one") +
+                     "\n";
+  Table table(kIndent, {{"if", Align::kLeft, 20}, {"it needs, GiB", Align::kRight}, {""}});
+  for (const verdict::OtherAssumption& row : difference.alone) {
+    table.Row({{row.words}, {GiBColumn(row.bytes)}, {row.is_in_nearest ? "*" : ""}});
+  }
+  if (!table.empty()) text += table.Text(width, style);
+  const std::string nearest =
+      difference.is_explained ? "with those marked * together it needs " + GiB(difference.nearest)
+                              : "no usual assumptions lead to it: the nearest is " +
+                                    GiB(difference.nearest) + ", with those marked * together";
+  return text + Line("together", nearest, width, style);
 }
 
 }  // namespace
@@ -176,7 +208,7 @@ std::string CheckText(const Check& check, const TextOptions& options) {
   text += LimitsSection(answer, options.width, style);
   text += OwnRemediesSection(check, options.width, style);
   text += WrittenSection(check, options.width, style);
-  if (!check.difference.empty()) text += "\n" + check.difference;
+  text += DifferenceSection(check, options.width, style);
   text += UnderstoodSection(check, options.width, style);
   text += FilledInSection(check, options, style);
   text += RemainderSection(check, options.width, style);

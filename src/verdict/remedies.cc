@@ -91,6 +91,18 @@ std::optional<Change> PureHalfPrecision(const Case& question, const plan::Plan& 
   return change;
 }
 
+// Frozen weights that are loaded in fp32, as TRL does unless it is told otherwise.
+std::optional<Change> LoadInHalf(const Case& question, const plan::Plan& plan) {
+  const bool applies = plan.method != Method::kFull &&
+                       question.recipe.load_dtype == spec::Dtype::kFp32 &&
+                       plan.compute_dtype != spec::Dtype::kFp32;
+  if (!applies) return std::nullopt;
+  Change change{fmt::format("--load-dtype {}", Name(plan.compute_dtype)),
+                "none: the frozen weights are used in it anyway", 0, question};
+  change.question.recipe.load_dtype = plan.compute_dtype;
+  return change;
+}
+
 std::optional<Change> UseLora(const Case& question, const plan::Plan& plan) {
   if (plan.method != Method::kFull) return std::nullopt;
   Change change{"--method lora", "trains adapters, not the model", 6, question};
@@ -118,10 +130,10 @@ std::optional<Change> MoreGpus(const Case& question, const plan::Plan& plan) {
   return change;
 }
 
-constexpr std::array<Rule, 11> kRules = {
-    FuseLoss,        UseSdpa,           CheckpointActivations, SmallerBatch, ShardFully,
-    ShrinkOptimizer, PureHalfPrecision, ShortenSequences,      MoreGpus,     UseLora,
-    UseQlora,
+constexpr std::array<Rule, 12> kRules = {
+    LoadInHalf,       FuseLoss,   UseSdpa,         CheckpointActivations,
+    SmallerBatch,     ShardFully, ShrinkOptimizer, PureHalfPrecision,
+    ShortenSequences, MoreGpus,   UseLora,         UseQlora,
 };
 
 struct Judged {

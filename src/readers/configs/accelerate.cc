@@ -27,6 +27,7 @@ constexpr KeyRow kRows[] = {
     {"deepspeed_config.gradient_accumulation_steps", Effect::kSays, Term::kAccumulation},
     {"deepspeed_config.offload_optimizer_device", Effect::kSays, Term::kOffloadOptimizer},
     {"deepspeed_config.offload_param_device", Effect::kSays, Term::kOffloadParameters},
+    {"deepspeed_config.zero3_init_flag", Effect::kSays, Term::kPartitionedLoad},
     {"deepspeed_config.deepspeed_config_file", Effect::kFree},
     {"deepspeed_config.*", Effect::kNone},
     {"fsdp_config", Effect::kBlock},
@@ -79,6 +80,8 @@ void Finish(Draft& draft) {
     if (!draft.Has(Term::kZeroStage)) {
       // Of deepspeed_config_file, which may be one of the other files.
       draft.LeaveToPartner(Term::kZeroStage, said.key, said.span);
+    } else if (draft.Find(Term::kZeroStage)->tool == Accelerate().title) {
+      FillZeroDefaults(draft);  // accelerate's plugin writes no sizes
     }
   } else {
     // A leftover block of another type is not used (accelerate/commands/launch.py).

@@ -271,11 +271,32 @@ class Conclusion {
       default:
         Refuse(Term::kZeroStage, fmt::format("DeepSpeed with stage {}", stage));
     }
-    for (const Term term : {Term::kOffloadOptimizer, Term::kOffloadParameters}) {
-      const std::string device = Lower(draft_.Word(term));
-      if (device.empty() || device == "none") continue;
-      Refuse(term, fmt::format("{} to {}", Name(term), device));
+    spec::ZeroRecipe& zero = recipe_.zero;
+    zero.reduce_bucket_size = draft_.Count(Term::kReduceBucket);
+    zero.prefetch_bucket_size = draft_.Count(Term::kPrefetchBucket);
+    zero.param_persistence_threshold = draft_.Count(Term::kPersistence);
+    zero.max_reuse_distance = draft_.Count(Term::kReuseDistance);
+    zero.sub_group_size = draft_.Count(Term::kSubGroup);
+    zero.overlap_comm = GivenFlag(Term::kOverlapComm);
+    zero.pin_memory = GivenFlag(Term::kPinMemory);
+    zero.init_partitioned = GivenFlag(Term::kPartitionedLoad);
+    zero.offload_optimizer = Offload(Term::kOffloadOptimizer);
+    zero.offload_param = Offload(Term::kOffloadParameters);
+  }
+
+  std::optional<bool> GivenFlag(Term term) const {
+    const Said* said = draft_.Find(term);
+    return said == nullptr ? std::nullopt : std::optional(said->flag);
+  }
+
+  std::optional<spec::Offload> Offload(Term term) {
+    if (!draft_.Has(term)) return std::nullopt;
+    const std::string device = Lower(draft_.Word(term));
+    for (const auto offload : {spec::Offload::kNone, spec::Offload::kCpu, spec::Offload::kNvme}) {
+      if (device == Name(offload)) return offload;
     }
+    Refuse(term, fmt::format("{} to {}", Name(term), device));
+    return std::nullopt;
   }
 
   void Fsdp() {

@@ -1,4 +1,5 @@
 // DeepSpeed 0.19: the JSON of deepspeed.initialize (deepspeed/runtime/config.py, zero/config.py).
+#include <algorithm>
 #include <string>
 
 #include "readers/configs/dialect.h"
@@ -30,30 +31,34 @@ constexpr KeyRow kRows[] = {
     {"zero_optimization.stage", Effect::kSays, Term::kZeroStage},
     {"zero_optimization.offload_optimizer", Effect::kBlock},
     {"zero_optimization.offload_optimizer.device", Effect::kSays, Term::kOffloadOptimizer},
+    {"zero_optimization.offload_optimizer.pin_memory", Effect::kSays, Term::kPinMemory},
     {"zero_optimization.offload_optimizer.*", Effect::kNone},
+    {"zero_optimization.offload_optimizer.ratio", Effect::kRefused, Term::kNone,
+     "offload of a part of the optimizer"},
+    {"zero_optimization.offload_optimizer.super_offload", Effect::kRefused, Term::kNone,
+     "SuperOffload"},
     {"zero_optimization.offload_param", Effect::kBlock},
     {"zero_optimization.offload_param.device", Effect::kSays, Term::kOffloadParameters},
+    {"zero_optimization.offload_param.pin_memory", Effect::kSays, Term::kPinMemory},
     {"zero_optimization.offload_param.*", Effect::kNone},
+    {"zero_optimization.prefetch_bucket_size", Effect::kSays, Term::kPrefetchBucket},
+    {"zero_optimization.param_persistence_threshold", Effect::kSays, Term::kPersistence},
+    {"zero_optimization.max_reuse_distance", Effect::kSays, Term::kReuseDistance},
     {"zero_optimization.cpu_offload", Effect::kSays, Term::kOffloadOptimizer},
     {"zero_optimization.zero_hpz_partition_size", Effect::kRefused, Term::kNone, "hpZ (ZeRO++)"},
     {"zero_optimization.zero_quantized_*", Effect::kRefused, Term::kNone,
      "quantized communication (ZeRO++)"},
     {"zero_optimization.zenflow*", Effect::kRefused, Term::kNone, "ZenFlow"},
-    {"zero_optimization.reduce_bucket_size", Effect::kNotCounted, Term::kNone,
-     "the size of the buckets"},
+    {"zero_optimization.reduce_bucket_size", Effect::kSays, Term::kReduceBucket},
     {"zero_optimization.allgather_bucket_size", Effect::kNotCounted, Term::kNone,
      "the size of the buckets"},
-    {"zero_optimization.stage3_prefetch_bucket_size", Effect::kNotCounted, Term::kNone,
-     "the size of the buckets"},
-    {"zero_optimization.stage3_param_persistence_threshold", Effect::kNotCounted, Term::kNone,
-     "which parameters stay gathered"},
+    {"zero_optimization.stage3_prefetch_bucket_size", Effect::kSays, Term::kPrefetchBucket},
+    {"zero_optimization.stage3_param_persistence_threshold", Effect::kSays, Term::kPersistence},
     {"zero_optimization.stage3_max_live_parameters", Effect::kNotCounted, Term::kNone,
      "how many parameters stay gathered"},
-    {"zero_optimization.stage3_max_reuse_distance", Effect::kNotCounted, Term::kNone,
-     "how many parameters stay gathered"},
-    {"zero_optimization.sub_group_size", Effect::kNotCounted, Term::kNone,
-     "the granularity of the optimizer's step"},
-    {"zero_optimization.overlap_comm", Effect::kNotCounted, Term::kNone, "a second bucket"},
+    {"zero_optimization.stage3_max_reuse_distance", Effect::kSays, Term::kReuseDistance},
+    {"zero_optimization.sub_group_size", Effect::kSays, Term::kSubGroup},
+    {"zero_optimization.overlap_comm", Effect::kSays, Term::kOverlapComm},
     {"zero_optimization.contiguous_gradients", Effect::kNone},
     {"zero_optimization.reduce_scatter", Effect::kNone},
     {"zero_optimization.allgather_partitions", Effect::kNone},
@@ -113,9 +118,31 @@ void Finish(Draft& draft) {
   }
   draft.Default(Term::kZeroStage,
                 SaidCount(0, "deepspeed", "deepspeed/runtime/zero/config.py: stage"));
+  FillZeroDefaults(draft);
 }
 
 }  // namespace
+
+void FillZeroDefaults(Draft& draft) {
+  struct Row {
+    Term term;
+    std::int64_t size;
+    const char* source;
+  };
+  constexpr Row kSizes[] = {
+      {Term::kReduceBucket, 500'000'000, "deepspeed/runtime/zero/config.py: reduce_bucket_size"},
+      {Term::kPrefetchBucket, 50'000'000, "deepspeed/runtime/zero/config.py: prefetch_bucket_size"},
+      {Term::kPersistence, 100'000,
+       "deepspeed/runtime/zero/config.py: param_persistence_threshold"},
+  };
+  for (const Row& row : kSizes) {
+    // What is left open for transformers is filled in by it, from the model's width.
+    const auto& left = draft.left();
+    const bool is_auto = std::any_of(
+        left.begin(), left.end(), [&](const Draft::Left& other) { return other.term == row.term; });
+    if (!is_auto) draft.Default(row.term, SaidCount(row.size, "deepspeed", row.source));
+  }
+}
 
 const Dialect& DeepSpeed() {
   static const Dialect kDialect = {.name = "deepspeed",

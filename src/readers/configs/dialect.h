@@ -65,6 +65,9 @@ void FillTrainingArguments(Draft& draft, std::string_view tool);
 // `fsdp: full_shard auto_wrap offload` as terms.
 void ReadFsdpWords(Draft& draft);
 
+// DeepSpeed's own sizes, of keys that its file leaves out.
+void FillZeroDefaults(Draft& draft);
+
 const Dialect& Transformers();
 const Dialect& Trl();
 const Dialect& LlamaFactory();

@@ -71,7 +71,8 @@ const Dialect* Detect(const Node& root) {
 
 class Files {
  public:
-  explicit Files(bool may_open) : may_open_(may_open) {}
+  Files(bool may_open, const std::vector<NamedText>& instead)
+      : may_open_(may_open), instead_(instead) {}
 
   void Know(const std::string& path) { given_.push_back(path); }
 
@@ -92,6 +93,13 @@ class Files {
     const Dialect* dialect = Detect(*root);
     if (dialect == nullptr) return Fail(NoDialect(*root));
     return AddPiece({path, dialect, std::move(*root), is_json ? Syntax::kJson : Syntax::kYaml});
+  }
+
+  Expected<std::string> Read(const std::string& path) const {
+    for (const NamedText& text : instead_) {
+      if (text.name == path) return text.text;
+    }
+    return config::ReadTextFile(path);
   }
 
   std::vector<Piece>& pieces() { return pieces_; }
@@ -173,7 +181,7 @@ class Files {
     const std::string path = FolderOf(from) + name.text;
     Expected<std::string> text = is_outside || !may_open_ || !IsBelow(FolderOf(from), path)
                                      ? Fail(Error("outside", ""))
-                                     : config::ReadTextFile(path);
+                                     : Read(path);
     if (!text.has_value()) {
       return Fail(ErrorAt(name.Span(), "no-partner",
                           fmt::format("{} is not beside this file: it decides about memory as well",
@@ -185,6 +193,7 @@ class Files {
   }
 
   const bool may_open_;
+  const std::vector<NamedText>& instead_;
   std::vector<std::string> given_;
   std::vector<Piece> pieces_;
 };
@@ -234,12 +243,13 @@ Expected<ConfigReading> PutTogether(const std::vector<Piece>& pieces) {
 
 }  // namespace
 
-Expected<ConfigReading> ReadConfigs(const std::vector<std::string>& paths) {
-  Files files(true);
+Expected<ConfigReading> ReadConfigs(const std::vector<std::string>& paths,
+                                    const std::vector<NamedText>& instead) {
+  Files files(true, instead);
   for (const std::string& path : paths) files.Know(path);
   Diagnostics problems;
   for (const std::string& path : paths) {
-    Expected<std::string> text = config::ReadTextFile(path);
+    Expected<std::string> text = files.Read(path);
     Expected<bool> added = text.has_value() ? files.Add(path, std::move(*text))
                                             : Expected<bool>(Fail(std::move(text).error()));
     if (added.has_value()) continue;
@@ -250,7 +260,7 @@ Expected<ConfigReading> ReadConfigs(const std::vector<std::string>& paths) {
 }
 
 Expected<ConfigReading> ReadConfigTexts(const std::vector<NamedText>& texts) {
-  Files files(false);
+  Files files(false, texts);
   for (const NamedText& text : texts) files.Know(text.name);
   for (const NamedText& text : texts) {
     ASSIGN_OR_RETURN([[maybe_unused]] const bool was_added, files.Add(text.name, text.text));

@@ -37,16 +37,18 @@ struct ConfigReading {
   bool has_default_targets = false;       // LoRA on what PEFT chooses for the model
 };
 
-// Reads files of any dialect, told by what is in them; a later file overrides an earlier one.
-// Errors: unreadable files, values of a wrong kind, and everything that the recipe cannot express,
-// by name.
-Expected<ConfigReading> ReadConfigs(const std::vector<std::string>& paths);
-
-// The same of texts in memory: pairs of name and text. No other file is looked into.
 struct NamedText {
   std::string name;
   std::string text;
 };
+
+// Reads files of any dialect, told by what is in them; a later file overrides an earlier one.
+// `instead`: texts to take for files of these paths. Errors: unreadable files, values of a wrong
+// kind, and everything that the recipe cannot express, by name.
+Expected<ConfigReading> ReadConfigs(const std::vector<std::string>& paths,
+                                    const std::vector<NamedText>& instead = {});
+
+// The same of texts in memory. No other file is looked into.
 Expected<ConfigReading> ReadConfigTexts(const std::vector<NamedText>& texts);
 
 // Completes what depends on the model: the type of weights as stored, PEFT's targets. Errors: PEFT

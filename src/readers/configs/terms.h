@@ -40,11 +40,19 @@ enum class Term : std::uint8_t {
   kZeroStage,
   kOffloadOptimizer,  // word: none, cpu, nvme
   kOffloadParameters,
-  kFsdp,          // flag
-  kFsdpVersion,   // count
-  kFsdpStrategy,  // word: full_shard, shard_grad_op, …; or true and false (FSDP2)
-  kFsdpOffload,   // flag
-  kDistribution,  // word: accelerate's distributed_type
+  kReduceBucket,
+  kPrefetchBucket,
+  kPersistence,
+  kReuseDistance,
+  kSubGroup,
+  kOverlapComm,
+  kPinMemory,
+  kPartitionedLoad,  // zero.Init around from_pretrained
+  kFsdp,             // flag
+  kFsdpVersion,      // count
+  kFsdpStrategy,     // word: full_shard, shard_grad_op, …; or true and false (FSDP2)
+  kFsdpOffload,      // flag
+  kDistribution,     // word: accelerate's distributed_type
   kProcesses,
   kProcessesPerNode,
   kNodes,

@@ -142,6 +142,8 @@ constexpr KeyRow kScripts[] = {
 };
 
 constexpr FixRow kFixes[] = {
+    {"--load-dtype bf16", "torch_dtype", "bfloat16"},
+    {"--load-dtype fp16", "torch_dtype", "float16"},
     {"--micro-batch", "per_device_train_batch_size", ""},
     {"--gradient-accumulation", "gradient_accumulation_steps", ""},
     {"--seq-len", "model_max_length", ""},

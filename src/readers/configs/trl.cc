@@ -65,6 +65,8 @@ constexpr KeyRow kRows[] = {
 };
 
 constexpr FixRow kFixes[] = {
+    {"--load-dtype bf16", "dtype", "bfloat16"},
+    {"--load-dtype fp16", "dtype", "float16"},
     {"--micro-batch", "per_device_train_batch_size", ""},
     {"--gradient-accumulation", "gradient_accumulation_steps", ""},
     {"--seq-len", "max_length", ""},
