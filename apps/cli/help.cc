@@ -62,8 +62,9 @@ std::string_view ArgumentText(const Command& command) {
   if (command.bit == kCheckBit) {
     return "\n  FILE: a DeepSpeed JSON, accelerate YAML, TRL or transformers arguments (YAML, "
            "JSON,\n"
-           "  a command line), axolotl or LLaMA-Factory YAML; which of them is told by its keys.\n"
-           "  Of several files a later one overrides an earlier one.\n";
+           "  a command line, Python keyword arguments or a notebook with them), axolotl,\n"
+           "  LLaMA-Factory or ms-swift; which of them is told by its keys. Of several files a\n"
+           "  later one overrides an earlier one.\n";
   }
   if (command.bit == kOomBit) {
     return "\n  FILE: a log, a traceback or the message alone; - reads it from the terminal. The\n"

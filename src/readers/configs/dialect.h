@@ -72,6 +72,7 @@ const Dialect& Transformers();
 const Dialect& Trl();
 const Dialect& LlamaFactory();
 const Dialect& Axolotl();
+const Dialect& Swift();
 const Dialect& Accelerate();
 const Dialect& DeepSpeed();
 

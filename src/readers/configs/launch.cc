@@ -74,6 +74,8 @@ constexpr std::array kScripts = std::to_array<ScriptRow>({
     {"sft_trainer.py", Trl},
     {"llamafactory-cli train", LlamaFactory},
     {"train_bash.py", LlamaFactory},
+    {"swift sft", Swift},
+    {"swift pt", Swift},
     {"axolotl train", Axolotl},
     {"axolotl.cli.train", Axolotl},
     {"train_mem.py", Transformers},

@@ -24,7 +24,7 @@ constexpr KeyRow kRows[] = {
     {"loraplus_*", Effect::kNone},
     {"use_dora", Effect::kRefused, Term::kNone, "DoRA"},
     {"pissa_*", Effect::kNotCounted, Term::kNone, "PiSSA's start"},
-    {"quantization_bit", Effect::kSays, Term::kLoad4bit},
+    {"quantization_bit", Effect::kSays, Term::kQuantBits},
     {"double_quantization", Effect::kSays, Term::kDoubleQuant},
     {"quantization_type", Effect::kNone},
     {"pure_bf16", Effect::kSays, Term::kPureBf16},
@@ -124,7 +124,7 @@ int Score(const config::Node& root) {
 }
 
 void ReadQuantization(Draft& draft) {
-  const Said* bits = draft.Find(Term::kLoad4bit);
+  const Said* bits = draft.Find(Term::kQuantBits);
   if (bits == nullptr) return;
   if (bits->word != "4") {
     draft.Refuse(bits->span, bits->key, "training over weights in " + bits->word + " bit");

@@ -13,6 +13,7 @@
 #include "config/shell_words.h"
 #include "config/yaml_reader.h"
 #include "readers/configs/launch.h"
+#include "readers/configs/python.h"
 #include "readers/configs/reading.h"
 
 namespace trainfit::readers {
@@ -78,6 +79,7 @@ class Files {
 
   Expected<bool> Add(const std::string& path, std::string text) {
     if (LooksLikeCommand(text)) return AddCommand(path, std::move(text));
+    if (!IsJson(text) && LooksLikePython(text)) return AddPython(path, std::move(text));
     const bool is_json = IsJson(text);
     Expected<Node> root = is_json ? config::ParseJson(path, std::move(text))
                                   : config::ParseYaml(path, std::move(text));
@@ -86,8 +88,10 @@ class Files {
       return Fail(ErrorAt(root->Span(), "not-a-config",
                           "this is no configuration: keys with values were expected"));
     }
-    if (root->Find("cells") != nullptr && root->Find("nbformat") != nullptr) {
-      return Fail(ErrorAt(root->Span(), "notebook", "this is a notebook: Python code is not run",
+    if (std::optional<std::string> code = CodeOfNotebook(*root)) {
+      if (LooksLikePython(*code)) return AddPython(path, std::move(*code));
+      return Fail(ErrorAt(root->Span(), "notebook",
+                          "this notebook has no training arguments; its code is not run",
                           "its training arguments as a file, one `key: value` a line"));
     }
     const Dialect* dialect = Detect(*root);
@@ -115,6 +119,11 @@ class Files {
     }
     problem.notes.push_back("known: " + tools + ", and launch lines of them");
     return problem;
+  }
+
+  Expected<bool> AddPython(const std::string& path, std::string text) {
+    ASSIGN_OR_RETURN(PythonArguments arguments, ReadPython(path, std::move(text)));
+    return AddPiece({path, arguments.dialect, std::move(arguments.root), Syntax::kPython});
   }
 
   Expected<bool> AddCommand(const std::string& path, std::string text) {
@@ -156,7 +165,10 @@ class Files {
         value = block->Find(key);
       }
       if (value == nullptr) continue;
-      if (value->kind == NodeKind::kString && !value->text.empty()) named.push_back(*value);
+      // A word without a point is a configuration that comes with the tool.
+      const bool is_file =
+          value->kind == NodeKind::kString && value->text.find('.') != std::string::npos;
+      if (is_file) named.push_back(*value);
       if (value->kind == NodeKind::kObject && key == "deepspeed") inside.push_back(*value);
     }
     const std::string path = piece.path;

@@ -58,6 +58,54 @@ TEST(Configs, LlamaFactoryCastsTrainedWeightsToFp32) {
   EXPECT_EQ(pure.recipe.precision, spec::Precision::kBf16Pure);
 }
 
+TEST(Configs, BitsOfTheBase) {
+  const ConfigReading reading = Read({{"x.yaml",
+                                       "model_name_or_path: a\nfinetuning_type: lora\n"
+                                       "cutoff_len: 100\nquantization_bit: 4\nbf16: true\n"}});
+  EXPECT_EQ(reading.recipe.method, spec::Method::kQlora);
+  EXPECT_EQ(reading.recipe.double_quantization, true);
+  EXPECT_EQ(reading.recipe.lora->rank, 8);
+}
+
+TEST(Configs, SwiftsBuiltInDeepSpeed) {
+  const ConfigReading reading =
+      Read({{"run.sh",
+             "NPROC_PER_NODE=8 swift sft --model a --train_type full --deepspeed "
+             "zero3_offload --max_length 512"}});
+  EXPECT_EQ(reading.recipe.method, spec::Method::kFull);
+  EXPECT_EQ(reading.recipe.sharding, spec::Sharding::kZero3);
+  EXPECT_EQ(reading.recipe.zero.offload_param, spec::Offload::kCpu);
+  EXPECT_TRUE(reading.load_as_stored);
+}
+
+constexpr char kPython[] =
+    "max_seq_length = 2048  # as in the lesson\n"
+    "model = AutoModelForCausalLM.from_pretrained(\"a/b\", torch_dtype=torch.bfloat16,\n"
+    "    quantization_config=BitsAndBytesConfig(load_in_4bit=True))\n"
+    "peft_config = LoraConfig(r=32, target_modules=[\"q_proj\", \"v_proj\"])\n"
+    "trainer = SFTTrainer(model, peft_config=peft_config, args=SFTConfig(\n"
+    "    per_device_train_batch_size=2, max_length=max_seq_length, output_dir=f\"{x}\"))\n"
+    "trainer.train()\n";
+
+TEST(Configs, PythonKeywordArguments) {
+  const ConfigReading reading = Read({{"train.py", kPython}});
+  EXPECT_EQ(reading.model, "a/b");
+  EXPECT_EQ(reading.recipe.method, spec::Method::kQlora);
+  EXPECT_EQ(reading.recipe.lora->rank, 32);
+  EXPECT_EQ(reading.recipe.lora->targets.size(), 2U);
+  EXPECT_EQ(reading.recipe.micro_batch, 2);
+  EXPECT_EQ(reading.recipe.sequence_length, 2048);
+  EXPECT_EQ(reading.recipe.load_dtype, spec::Dtype::kBf16);
+}
+
+TEST(Configs, PythonCodeIsNotRun) {
+  EXPECT_EQ(FirstError("SFTConfig(max_length=512, bf16=is_bf16_supported())").substr(0, 11),
+            "python-code");
+  EXPECT_NE(FirstError("FastLanguageModel.from_pretrained(\"a\")").find("unsloth"),
+            std::string::npos);
+  EXPECT_EQ(FirstError("SFTConfig(max_length=\"512)").substr(0, 10), "open-quote");
+}
+
 TEST(Configs, AutoIsWhatThePartnerSays) {
   const std::string deepspeed =
       "{\"zero_optimization\": {\"stage\": 2}, \"train_batch_size\": \"auto\",\n"

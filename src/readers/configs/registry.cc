@@ -3,8 +3,8 @@
 namespace trainfit::readers {
 
 std::span<const Dialect* const> Dialects() {
-  static const Dialect* const kDialects[] = {&DeepSpeed(),    &Accelerate(), &Axolotl(),
-                                             &LlamaFactory(), &Trl(),        &Transformers()};
+  static const Dialect* const kDialects[] = {
+      &DeepSpeed(), &Accelerate(), &Axolotl(), &Swift(), &LlamaFactory(), &Trl(), &Transformers()};
   return kDialects;
 }
 

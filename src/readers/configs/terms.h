@@ -23,6 +23,7 @@ enum class Term : std::uint8_t {
   kPureFp16,
   kLoadDtype,        // word: the weights as loaded; "auto": as the checkpoint has them
   kAdapter,          // word: none, lora, qlora
+  kQuantBits,        // word: 4, 8
   kLoad4bit,         // flag
   kLoad8bit,         // flag
   kDoubleQuant,      // flag
@@ -37,6 +38,7 @@ enum class Term : std::uint8_t {
   kLoraDropout,
   kLoraTargets,
   kModulesToSave,
+  kBuiltInDeepSpeed,  // word: a configuration that comes with the tool
   kZeroStage,
   kOffloadOptimizer,  // word: none, cpu, nvme
   kOffloadParameters,
