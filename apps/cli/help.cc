@@ -60,11 +60,10 @@ std::string_view ArgumentText(const Command& command) {
            "  name alone shows everything about it. --columns help lists the columns.\n";
   }
   if (command.bit == kCheckBit) {
-    return "\n  FILE: a DeepSpeed JSON, accelerate YAML, TRL or transformers arguments (YAML, "
-           "JSON,\n"
-           "  a command line, Python keyword arguments or a notebook with them), axolotl,\n"
-           "  LLaMA-Factory or ms-swift; which of them is told by its keys. Of several files a\n"
-           "  later one overrides an earlier one.\n";
+    return "\n  FILE: a DeepSpeed JSON, accelerate YAML, TRL or transformers arguments (YAML,\n"
+           "  JSON, a command line, Python keyword arguments or a notebook with them),\n"
+           "  axolotl, LLaMA-Factory, ms-swift or Megatron; which of them is told by its\n"
+           "  keys. Of several files a later one overrides an earlier one.\n";
   }
   if (command.bit == kOomBit) {
     return "\n  FILE: a log, a traceback or the message alone; - reads it from the terminal. The\n"

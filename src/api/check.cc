@@ -28,6 +28,9 @@ std::string PlaceText(const SourceSpan& span) {
 // What is shown of a reading.
 void Describe(const ConfigReading& reading, Check& check) {
   for (const readers::ReadFile& file : reading.files) {
+    // The launcher's own options stand in the same line as the script's.
+    const bool is_launcher = file.syntax == readers::Syntax::kCommand && !file.dialect->IsTrainer();
+    if (is_launcher && reading.files.size() > 1) continue;
     check.files.push_back({file.path, std::string(file.dialect->title)});
   }
   for (const readers::KeyUse& use : reading.keys) {

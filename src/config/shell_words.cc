@@ -36,6 +36,15 @@ class Splitter {
       if (c == ' ' || c == '\t' || c == '\r') {
         EndWord();
         ++at_;
+      } else if (c == ')' && in_array_) {
+        EndArray();
+        ++at_;
+      } else if (c == '\n' && in_array_) {
+        EndWord();
+        ++at_;
+      } else if (c == '(' && BeginsArray()) {
+        BeginArray();
+        ++at_;
       } else if (c == '\n' || c == ';' || c == '&' || c == '|') {
         EndCommand();
         ++at_;
@@ -78,7 +87,9 @@ class Splitter {
     }
     if (c == '"') return ReadDoubleQuoted();
     if (c == '$') {
+      const std::size_t words_before = command_.size();
       ReadVariable();
+      if (word_.empty() && command_.size() > words_before) in_word_ = false;
       return true;
     }
     word_ += c;
@@ -101,6 +112,7 @@ class Splitter {
 
   bool ReadDoubleQuoted() {
     opened_ = at_++;
+    const std::size_t words_before = command_.size();
     while (at_ < text_.size() && text_[at_] != '"') {
       if (text_[at_] == '$') {
         ReadVariable();
@@ -115,11 +127,53 @@ class Splitter {
     }
     if (at_ >= text_.size()) return false;
     ++at_;
+    // "${ARRAY[@]}" alone is the array's words and no word of its own.
+    if (word_.empty() && command_.size() > words_before) in_word_ = false;
+    return true;
+  }
+
+  // NAME=( and NAME+=( open an array, whose words `${NAME[@]}` stands for.
+  bool BeginsArray() const {
+    return in_word_ && !in_array_ && word_.size() > 1 && word_.back() == '=' &&
+           IsNameStart(word_[0]);
+  }
+  void BeginArray() {
+    in_array_ = true;
+    const bool adds = word_[word_.size() - 2] == '+';
+    array_name_ = word_.substr(0, word_.size() - (adds ? 2 : 1));
+    if (!adds) arrays_[array_name_].clear();
+    word_.clear();
+    in_word_ = false;
+    array_begin_ = command_.size();
+  }
+  void EndArray() {
+    EndWord();
+    std::vector<Node>& array = arrays_[array_name_];
+    array.insert(array.end(), command_.begin() + static_cast<std::ptrdiff_t>(array_begin_),
+                 command_.end());
+    command_.resize(array_begin_);
+    in_array_ = false;
+  }
+
+  // The words of an array for `${NAME[@]}` here; false: it is no such name.
+  bool ReadArray() {
+    const std::size_t end = text_.find('}', at_);
+    if (text_.substr(at_, 2) != "${" || end == std::string_view::npos) return false;
+    const std::string_view inside = text_.substr(at_ + 2, end - at_ - 2);
+    if (!inside.ends_with("[@]") && !inside.ends_with("[*]")) return false;
+    const auto found = arrays_.find(std::string(inside.substr(0, inside.size() - 3)));
+    if (found == arrays_.end()) return false;
+    words_ += found->second.size();
+    if (words_ <= kMaxWords) {
+      command_.insert(command_.end(), found->second.begin(), found->second.end());
+    }
+    at_ = end + 1;
     return true;
   }
 
   // $NAME, ${NAME}, ${NAME:-default}; anything else stays as it is.
   void ReadVariable() {
+    if (ReadArray()) return;
     const std::size_t begin = at_++;
     const bool is_braced = at_ < text_.size() && text_[at_] == '{';
     if (is_braced) ++at_;
@@ -189,6 +243,10 @@ class Splitter {
   std::vector<Node> command_;
   std::vector<std::vector<Node>> commands_;
   std::map<std::string, std::string> values_;
+  bool in_array_ = false;
+  std::string array_name_;
+  std::size_t array_begin_ = 0;
+  std::map<std::string, std::vector<Node>> arrays_;
 };
 
 }  // namespace

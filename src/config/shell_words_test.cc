@@ -32,6 +32,12 @@ TEST(ShellWords, AssignmentsAreFollowed) {
             (Commands{{"run", "8", "x y", "4", "$UNKNOWN"}}));
 }
 
+TEST(ShellWords, ArraysAreFollowed) {
+  EXPECT_EQ(
+      Words("A=(--x 1\n  # why\n  --y 'a b'\n)\nA+=(--z)\nrun ${A[@]} \"${A[@]}\" end"),
+      (Commands{{"run", "--x", "1", "--y", "a b", "--z", "--x", "1", "--y", "a b", "--z", "end"}}));
+}
+
 TEST(ShellWords, OperatorsSeparate) {
   EXPECT_EQ(Words("cd x && run --a; two | three"),
             (Commands{{"cd", "x"}, {"run", "--a"}, {"two"}, {"three"}}));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -97,6 +98,7 @@ class Conclusion {
   void Batch() {
     recipe_.micro_batch = draft_.Count(Term::kMicroBatch);
     recipe_.gradient_accumulation = draft_.Count(Term::kAccumulation);
+    reading_.global_batch = draft_.Count(Term::kGlobalBatch);
     recipe_.sequence_length = draft_.Count(Term::kLength);
     // One long row without a mask: what packing by best fit does, and collators that flatten.
     if (draft_.Flag(Term::kPaddingFree)) recipe_.padding_free = true;
@@ -166,6 +168,7 @@ class Conclusion {
     const std::string adapter = Lower(draft_.Word(Term::kAdapter));
     const bool has_adapter = adapter == "lora" || adapter == "qlora" || adapter == "true";
     if (!has_adapter) {
+      if (trainer_ != nullptr) recipe_.method = spec::Method::kFull;
       recipe_.method =
           spec::Method::kFull;  // every tool trains the whole model unless told to adapt
       if (is_4bit) {
@@ -238,10 +241,14 @@ class Conclusion {
   }
 
   void Spread() {
-    RefuseParallel(Term::kTensorParallel);
-    RefuseParallel(Term::kPipelineParallel);
-    RefuseParallel(Term::kContextParallel);
-    RefuseParallel(Term::kExpertParallel);
+    if (trainer_ != nullptr && trainer_->framework == "megatron") {
+      Megatron();
+    } else {
+      RefuseParallel(Term::kTensorParallel);
+      RefuseParallel(Term::kPipelineParallel);
+      RefuseParallel(Term::kContextParallel);
+      RefuseParallel(Term::kExpertParallel);
+    }
     reading_.processes = draft_.Count(Term::kProcesses);
     const auto per_node = draft_.Count(Term::kProcessesPerNode);
     if (!reading_.processes && per_node) {
@@ -253,6 +260,79 @@ class Conclusion {
     } else if (draft_.Flag(Term::kFsdp)) {
       reading_.sharding_at = draft_.Find(Term::kFsdp)->span;
       Fsdp();
+    }
+  }
+
+  // The model is split by the framework itself, in Megatron's words.
+  void Megatron() {
+    spec::Parallelism split;
+    split.tensor = draft_.Count(Term::kTensorParallel).value_or(1);
+    split.pipeline = draft_.Count(Term::kPipelineParallel).value_or(1);
+    split.virtual_stages = draft_.Count(Term::kVirtualStages).value_or(1);
+    split.context = draft_.Count(Term::kContextParallel).value_or(1);
+    split.expert = draft_.Count(Term::kExpertParallel).value_or(1);
+    split.expert_tensor = draft_.Count(Term::kExpertTensorParallel);
+    split.sequence_parallel = GivenFlag(Term::kSequenceParallel);
+    recipe_.parallelism = split;
+    recipe_.sharding = draft_.Flag(Term::kDistributedOptimizer) ? Sharding::kZero1 : Sharding::kDdp;
+    recipe_.overlap_reduce = GivenFlag(Term::kOverlapReduce);
+    recipe_.overlap_gather = GivenFlag(Term::kOverlapGather);
+    if (draft_.Flag(Term::kGradientsInBf16)) recipe_.gradient_dtype = spec::Dtype::kBf16;
+    if (const Said* said = draft_.Find(Term::kHiddenDropout)) {
+      recipe_.hidden_dropout = said->fraction;
+    }
+    if (const Said* said = draft_.Find(Term::kAttentionDropout)) {
+      recipe_.attention_dropout = said->fraction;
+    }
+    recipe_.load_dtype.reset();
+    MegatronRecompute();
+  }
+
+  void MegatronRecompute() {
+    const std::string word = Lower(draft_.Word(Term::kRecompute));
+    if (word.empty()) {
+      recipe_.checkpointing = spec::Checkpointing::kNone;
+    } else if (word == "full") {
+      recipe_.checkpointing = spec::Checkpointing::kFull;
+      const std::int64_t layers = draft_.Count(Term::kRecomputeLayers).value_or(1);
+      const std::string method = Lower(draft_.Word(Term::kRecomputeMethod));
+      if (method == "block") {
+        recipe_.recompute_layers = layers;
+      } else if (layers > 1) {
+        Refuse(Term::kRecomputeLayers, "recomputation of several layers as one piece");
+      }
+    } else if (word == "selective" || word == "true") {
+      recipe_.checkpointing = spec::Checkpointing::kSelective;
+      RecomputeModules();
+    } else {
+      Refuse(Term::kRecompute, "recomputation " + word);
+    }
+  }
+
+  void RecomputeModules() {
+    using spec::Recompute;
+    constexpr std::array<std::pair<std::string_view, Recompute>, 7> kModules = {{
+        {"core_attn", Recompute::kCoreAttention},
+        {"layernorm", Recompute::kLayerNorm},
+        {"mlp", Recompute::kMlp},
+        {"moe", Recompute::kMoe},
+        {"moe_act", Recompute::kMoeActivation},
+        {"mla_up_proj", Recompute::kMlaUpProjection},
+        {"shared_experts", Recompute::kSharedExperts},
+    }};
+    const Said* said = draft_.Find(Term::kRecomputeModules);
+    if (said == nullptr) {
+      recipe_.recompute = {Recompute::kCoreAttention};  // transformer_config.py: the default
+      return;
+    }
+    for (const std::string& name : said->names) {
+      const auto row = std::find_if(kModules.begin(), kModules.end(),
+                                    [&](const auto& module) { return module.first == name; });
+      if (row == kModules.end()) {
+        Refuse(Term::kRecomputeModules, "recomputation of " + name);
+      } else {
+        recipe_.recompute.push_back(row->second);
+      }
     }
   }
 

@@ -73,6 +73,7 @@ const Dialect& Trl();
 const Dialect& LlamaFactory();
 const Dialect& Axolotl();
 const Dialect& Swift();
+const Dialect& Megatron();
 const Dialect& Accelerate();
 const Dialect& DeepSpeed();
 

@@ -74,6 +74,7 @@ constexpr std::array kScripts = std::to_array<ScriptRow>({
     {"sft_trainer.py", Trl},
     {"llamafactory-cli train", LlamaFactory},
     {"train_bash.py", LlamaFactory},
+    {"pretrain_gpt.py", Megatron},
     {"swift sft", Swift},
     {"swift pt", Swift},
     {"axolotl train", Axolotl},

@@ -31,10 +31,11 @@ struct ConfigReading {
   std::vector<KeyUse> keys;
   std::vector<FilledIn> filled_in;
   Diagnostics warnings;
-  std::optional<std::int64_t> processes;  // GPUs that the files start
-  SourceSpan sharding_at;                 // where the sharding is stated; line 0: nowhere
-  bool load_as_stored = false;            // weights keep the checkpoint's type
-  bool has_default_targets = false;       // LoRA on what PEFT chooses for the model
+  std::optional<std::int64_t> processes;     // GPUs that the files start
+  std::optional<std::int64_t> global_batch;  // of all ranks and micro-steps together
+  SourceSpan sharding_at;                    // where the sharding is stated; line 0: nowhere
+  bool load_as_stored = false;               // weights keep the checkpoint's type
+  bool has_default_targets = false;          // LoRA on what PEFT chooses for the model
 };
 
 struct NamedText {

@@ -106,6 +106,24 @@ TEST(Configs, PythonCodeIsNotRun) {
   EXPECT_EQ(FirstError("SFTConfig(max_length=\"512)").substr(0, 10), "open-quote");
 }
 
+TEST(Configs, MegatronArguments) {
+  const ConfigReading reading =
+      Read({{"run.sh",
+             "ARGS=(--micro-batch-size 2 --seq-length 4096\n --bf16 # types\n"
+             " --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2)\n"
+             "MORE=(\n  --sequence-parallel\n  --use-distributed-optimizer\n)\n"
+             "MORE+=(--recompute-granularity selective)\n"
+             "torchrun --nproc_per_node 8 pretrain_gpt.py ${ARGS[@]} \"${MORE[@]}\""}});
+  ASSERT_TRUE(reading.recipe.parallelism.has_value());
+  EXPECT_EQ(reading.recipe.parallelism->tensor, 4);
+  EXPECT_EQ(reading.recipe.parallelism->pipeline, 2);
+  EXPECT_EQ(reading.recipe.parallelism->sequence_parallel, true);
+  EXPECT_EQ(reading.recipe.sharding, spec::Sharding::kZero1);
+  EXPECT_EQ(reading.recipe.checkpointing, spec::Checkpointing::kSelective);
+  EXPECT_EQ(reading.recipe.sequence_length, 4096);
+  EXPECT_EQ(reading.recipe.micro_batch, 2);
+}
+
 TEST(Configs, AutoIsWhatThePartnerSays) {
   const std::string deepspeed =
       "{\"zero_optimization\": {\"stage\": 2}, \"train_batch_size\": \"auto\",\n"

@@ -77,6 +77,15 @@ Expected<spec::Recipe> RecipeFor(const ConfigReading& reading, const spec::Model
           "lora_target_modules: all-linear"));
     }
   }
+  // What is accumulated follows from the batch of all, as every trainer computes it.
+  if (reading.global_batch && *reading.global_batch > 0 && !recipe.gradient_accumulation) {
+    const spec::Parallelism split = recipe.parallelism.value_or(spec::Parallelism());
+    const std::int64_t ranks =
+        std::max<std::int64_t>(1, split.tensor * split.pipeline * split.context);
+    const std::int64_t at_once = std::max<std::int64_t>(1, recipe.micro_batch.value_or(1)) *
+                                 std::max<std::int64_t>(1, gpus / ranks);
+    recipe.gradient_accumulation = std::max<std::int64_t>(1, *reading.global_batch / at_once);
+  }
   // A distributed launch of a trainer that was told of no sharding: DistributedDataParallel.
   if (!recipe.sharding && gpus > 1) recipe.sharding = spec::Sharding::kDdp;
   return recipe;

@@ -3,8 +3,9 @@
 namespace trainfit::readers {
 
 std::span<const Dialect* const> Dialects() {
-  static const Dialect* const kDialects[] = {
-      &DeepSpeed(), &Accelerate(), &Axolotl(), &Swift(), &LlamaFactory(), &Trl(), &Transformers()};
+  static const Dialect* const kDialects[] = {&DeepSpeed(), &Accelerate(),  &Axolotl(),
+                                             &Swift(),     &Megatron(),    &LlamaFactory(),
+                                             &Trl(),       &Transformers()};
   return kDialects;
 }
 

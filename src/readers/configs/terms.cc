@@ -68,6 +68,19 @@ constexpr std::array kRows = std::to_array<TermRow>({
     {"pipeline parallel", ValueKind::kCount},
     {"context parallel", ValueKind::kCount},
     {"expert parallel", ValueKind::kCount},
+    {"virtual stages", ValueKind::kCount},
+    {"tensor parallel in experts", ValueKind::kCount},
+    {"sequence parallel", ValueKind::kFlag},
+    {"distributed optimizer", ValueKind::kFlag},
+    {"overlapped reduction", ValueKind::kFlag},
+    {"overlapped gather", ValueKind::kFlag},
+    {"gradients in bf16", ValueKind::kFlag},
+    {"recomputation", ValueKind::kWord},
+    {"recomputation's method", ValueKind::kWord},
+    {"layers recomputed", ValueKind::kCount},
+    {"modules recomputed", ValueKind::kNames},
+    {"hidden dropout", ValueKind::kFraction},
+    {"attention dropout", ValueKind::kFraction},
 });
 static_assert(kRows.size() == kTerms);
 

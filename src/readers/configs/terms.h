@@ -62,8 +62,21 @@ enum class Term : std::uint8_t {
   kPipelineParallel,
   kContextParallel,
   kExpertParallel,
+  kVirtualStages,
+  kExpertTensorParallel,
+  kSequenceParallel,      // flag
+  kDistributedOptimizer,  // flag
+  kOverlapReduce,         // flag
+  kOverlapGather,         // flag
+  kGradientsInBf16,       // flag
+  kRecompute,             // word: full, selective; true
+  kRecomputeMethod,       // word: uniform, block
+  kRecomputeLayers,
+  kRecomputeModules,
+  kHiddenDropout,
+  kAttentionDropout,
 };
-constexpr int kTerms = static_cast<int>(Term::kExpertParallel) + 1;
+constexpr int kTerms = static_cast<int>(Term::kAttentionDropout) + 1;
 
 // "micro-batch", as people call it.
 std::string_view Name(Term term);
