@@ -18,6 +18,10 @@ constexpr std::array<Width, kTermCount> kWidths = {{
      "Megatron-LM golden values of gpt3_7b_tp4: static 0.016 %, activations -0.4 % (H100) to -3.3 "
      "% "
      "(A100), the rest unexplained; FSDP rows of fms-acceleration hold gathered units longer"},
+    {Term::kAllocatedCompiled, 1.0, 0.010, 0.900, Basis::kMeasured,
+     "Liger-Kernel's chunked preference and distillation losses (torch.compile around the chunk): "
+     "1.4-2.0 times what the chunk's tensors need, 1.0 where the compiled part is one chunk's "
+     "function alone (GRPO)"},
     {Term::kReservedReplay, 1.0, 0.010, 0.040, Basis::kAssumed,
      "the rules are those of the source; order and lifetimes of small tensors differ, which can "
      "cost a few segments more. SimuMax B200 rows: reserved/allocated 1.03-1.09, 1.05 in the "
@@ -100,8 +104,9 @@ GpuRanges MakeGpuRanges(const RangeInputs& inputs) {
   // A replay that ran out of memory saw less than what is live; otherwise it never counts fewer.
   const Bytes allocated =
       std::max(inputs.live_peak, inputs.replay_allocated.value_or(inputs.live_peak));
-  ranges.allocated =
-      Widen(allocated, inputs.several_ranks ? Term::kAllocatedParallel : Term::kAllocated);
+  Term term = inputs.several_ranks ? Term::kAllocatedParallel : Term::kAllocated;
+  if (inputs.compiled) term = Term::kAllocatedCompiled;
+  ranges.allocated = Widen(allocated, term);
   ranges.reserved = ReservedOf(inputs, ranges.allocated);
   ranges.nvidia_smi = ranges.reserved;
   for (const OverheadRow& row : inputs.outside) {

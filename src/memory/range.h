@@ -37,12 +37,13 @@ struct OverheadRow {
 enum class Term {
   kAllocated,           // kernels' own workspaces and small tensors that a program leaves out
   kAllocatedParallel,   // the same over several ranks: padding, buckets, late frees between streams
+  kAllocatedCompiled,   // of a torch.compile graph: Inductor decides which buffers meet
   kReservedReplay,      // the replay against a real run of fixed shapes, native segments
   kReservedExpandable,  // … with expandable_segments:True
   kReservedRatio,       // reserved without a replay, as a multiple of allocated
   kReservedVarying,     // batches of different length: segments of past shapes stay behind
 };
-inline constexpr std::size_t kTermCount = 6;
+inline constexpr std::size_t kTermCount = 7;
 
 // Shares of the number the term is about: from point × (1 − below) to point × (1 + above).
 struct Width {
@@ -71,6 +72,7 @@ struct RangeInputs {
   bool expandable_segments = false;
   bool varying_lengths = false;  // unpacked, padded batches
   bool several_ranks = false;
+  bool compiled = false;  // part of what is live belongs to a torch.compile graph
   std::span<const OverheadRow> outside = {};  // context, NCCL: what torch does not count
 };
 

@@ -55,6 +55,13 @@ Tensor SliceRows(Tape& tape, const Tensor& x, std::int64_t rows, bool copies, co
 // torch.cat of two along the columns; saves nothing, the gradient is split into views.
 Tensor Concatenate(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
 
+// Reductions (ops_reduce.cc).
+
+// Sum over the columns: rows × 1. Saves nothing; the gradient is expanded, without a copy.
+Tensor SumColumns(Tape& tape, const Tensor& x, const char* label);
+// One column of each row (gather): saves the indices; the gradient is scattered into zeros.
+Tensor GatherColumn(Tape& tape, const Tensor& x, const char* label);
+
 // Norms (ops_norm.cc).
 
 // F.layer_norm: saves x, mean and rstd (fp32 on CUDA). Under autocast it runs in fp32.

@@ -35,7 +35,9 @@ void LinearBackward(BackwardContext& c) {
   }
   if (c.Wants(0)) {
     Gemm(tape, c.label(), g.rows(), weight.cols, weight.rows, g.dtype());
-    c.Give(0, tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label()));
+    // The product ran on rows; the input's gradient is a view of it (batch, length, features).
+    const Tensor dx = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
+    c.Give(0, tape.GradientView(dx, c.InputShape(0)));
   }
 }
 

@@ -108,6 +108,12 @@ Tensor Tape::DetachedView(const Tensor& tensor, Shape shape) {
   return AddValue(source.storage, shape, source.dtype);
 }
 
+Tensor Tape::GradientView(const Tensor& gradient, Shape shape) {
+  Tensor view = DetachedView(gradient, shape);
+  values_.back().is_view = true;
+  return view;
+}
+
 Tensor Tape::Parameter(const Leaf& leaf) {
   Tensor tensor = Borrowed(leaf.shape, leaf.dtype);
   Value& value = values_[Index(tensor.value())];
@@ -251,7 +257,8 @@ void Tape::AccumulateInto(std::int32_t id, Tensor gradient) {
   }
   Run(KernelClass::kElementwise, "sum of gradients", Flops(), 3 * gradient.bytes());
   const std::int32_t held = gradients_[Index(id)].value();
-  if (storages_[ValueStorage(held)].references == 1) return;  // added in place
+  const bool is_view = values_[Index(held)].is_view;
+  if (!is_view && storages_[ValueStorage(held)].references == 1) return;  // added in place
   const Value summed = values_[Index(held)];
   Tensor sum = New(summed.shape, summed.dtype, Role::kActivations, "sum of gradients");
   gradients_[Index(id)] = std::move(sum);
@@ -267,19 +274,25 @@ void Tape::RunNode(Node& node) {
   }
   if (any) node.backward(context);
   for (Tensor& gradient : context.gradients_) gradient.reset();
-  for (Tensor& saved : node.saved) saved.reset();
+  if (!retain_graph_) {
+    for (Tensor& saved : node.saved) saved.reset();
+  }
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     AccumulateInto(node.inputs[i], std::move(context.given_[i]));
   }
 }
 
-Tensor Tape::Backward(const Tensor& root, Tensor gradient, const Tensor& wrt) {
+void Tape::Seed(const Tensor& root, Tensor gradient) {
   AccumulateInto(GradientOf(root.value()), std::move(gradient));
+}
+
+Tensor Tape::Backward(const Tensor& root, Tensor gradient, const Tensor& wrt) {
+  Seed(root, std::move(gradient));
   const bool grad_was_enabled = std::exchange(grad_enabled_, false);
   const Issuer was_issuer = std::exchange(issuer_, Issuer::kEngine);
   // Index-based: backward functions record no nodes, but the vector must not be iterated over.
   for (std::size_t i = nodes_.size(); i-- > 0;) RunNode(nodes_[i]);
-  nodes_.clear();
+  if (!retain_graph_) nodes_.clear();
   grad_enabled_ = grad_was_enabled;
   issuer_ = was_issuer;
   if (!wrt.defined()) return {};

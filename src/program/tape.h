@@ -6,9 +6,11 @@
 // its lifetimes as well. Three rules of the autograd engine are built in:
 //   a. what is saved is a storage; views and second savers cost nothing more;
 //   b. a node's saved tensors go right after that node ran in backward, its incoming gradient too;
-//   c. the first gradient of a leaf is taken over, a later one is a temporary added in place.
+//   c. the first gradient of a leaf is taken over, a later one is a temporary added in place;
+//   d. gradients that meet at a value are added into the first, unless that one is a view: a view
+//      holds its base, so its storage has two users, and the sum is a tensor of its own.
 // (torch/csrc/autograd/engine.cpp: evaluate_function; input_buffer.cpp: accumulate;
-// functions/accumulate_grad.h)
+// variable.h: as_view; functions/accumulate_grad.h)
 //
 // One tape records one frame (a layer, the embedding, the head). Cut() ends a leaf segment; saved
 // tensors may cross cuts, since slots of one frame are shared between its segments.
@@ -101,6 +103,8 @@ class Tape {
                   Stream stream = Stream::kCompute);
   Tensor View(const Tensor& tensor, Shape shape);          // same storage, same gradient
   Tensor DetachedView(const Tensor& tensor, Shape shape);  // same storage, a gradient of its own
+  // As DetachedView, of a gradient: rule d applies to it.
+  Tensor GradientView(const Tensor& gradient, Shape shape);
   Tensor Parameter(const Leaf& leaf);
   // A tensor that another segment made and that is still there; freed here with its last reference.
   Tensor Given(Slot slot, Shape shape, spec::Dtype dtype, bool requires_grad, Role role,
@@ -133,6 +137,10 @@ class Tape {
   // Runs the nodes recorded since the last Backward in reverse, from the gradient of `root`.
   // The gradient that reaches `wrt` (a Given tensor) is returned; undefined if none does.
   Tensor Backward(const Tensor& root, Tensor gradient, const Tensor& wrt);
+  // A further root of the Backward that follows: torch.autograd.backward takes several.
+  void Seed(const Tensor& root, Tensor gradient);
+  // backward(retain_graph=True): saved tensors outlive it.
+  void set_retain_graph(bool retain) { retain_graph_ = retain; }
 
   // Autocast.
   // Low-precision dtype of the autocast region, or nullopt-like kFp32 when it is off.
@@ -186,6 +194,7 @@ class Tape {
     Shape shape;
     spec::Dtype dtype = spec::Dtype::kBf16;
     bool requires_grad = false;
+    bool is_view = false;
   };
 
   std::int32_t AddStorage(Storage storage);
@@ -218,6 +227,7 @@ class Tape {
   Issuer issuer_ = Issuer::kPython;
   bool recomputing_ = false;
   bool grad_enabled_ = true;
+  bool retain_graph_ = false;
   bool closing_ = false;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "program/program.h"
+#include "validate/predict_operator.h"
 
 namespace trainfit::validate {
 namespace {
@@ -104,6 +105,7 @@ Prediction Refused(const Diagnostics& errors) {
 }  // namespace
 
 Prediction Predict(const Run& run, const catalog::Catalog& catalog, ModelFinder& models) {
+  if (run.kind == "kernel") return PredictOperator(run, catalog);
   const Expected<verdict::Case> question = CaseOf(run, catalog, models);
   if (!question.has_value()) return Refused(question.error());
   const Expected<verdict::Answer> answer = verdict::Judge(*question);

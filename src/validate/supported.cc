@@ -31,7 +31,6 @@ std::string Setting(const Run& run, std::string_view key) {
 }
 
 Reason Kind(const Run& run) {
-  if (run.kind == "kernel") return "kind kernel: single operators";
   if (run.kind == "phase") return "kind phase: probes inside a step";
   return std::nullopt;
 }

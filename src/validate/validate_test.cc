@@ -132,7 +132,7 @@ TEST_P(Refuses, ByName) {
 INSTANTIATE_TEST_SUITE_P(
     Table, Refuses,
     testing::Values(
-        Refusal{R"("kind": "run")", R"("kind": "kernel")", "kind kernel: single operators"},
+        Refusal{R"("kind": "run")", R"("kind": "kernel")", "operator not stated"},
         Refusal{R"("framework": "trl")", R"("framework": "litgpt")",
                 "framework litgpt: no fact rows yet"},
         Refusal{R"("framework": "trl")", R"("framework": "trl+deepspeed")",
