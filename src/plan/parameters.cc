@@ -44,6 +44,15 @@ bool IsTarget(const TensorSpec& tensor, const std::vector<std::string>& targets)
   });
 }
 
+// peft/utils/other.py _set_trainable: modules whose name ends in one of modules_to_save.
+bool IsSaved(const Plan& plan, const TensorSpec& tensor) {
+  const std::string_view module = ModuleOf(tensor);
+  const auto& saved = plan.lora.modules_to_save;
+  return std::any_of(saved.begin(), saved.end(), [&](const std::string& name) {
+    return module == name || module.ends_with("." + name);
+  });
+}
+
 template <typename Visit>
 void ForEachTensor(const spec::ModelSpec& model, Visit visit) {
   for (const spec::Stack& stack : model.stacks) {
@@ -69,10 +78,11 @@ ParameterPlan HoldParameter(const Plan& plan, const TensorSpec& tensor) {
   // Experts that are slices of one parameter are no nn.Linear: adapters and 4-bit pass them by.
   const bool is_module = !IsExpert(tensor) || !plan.facts.Is(Fact::kExpertsFused);
   if (is_module && IsTarget(tensor, plan.lora.targets)) held.lora_rank = plan.lora.rank;
+  held.saved_copy = IsSaved(plan, tensor);
   if (plan.method == spec::Method::kLora) return held;
   // transformers/integrations/bitsandbytes.py replaces every nn.Linear but the output head.
-  held.quantized_4bit =
-      is_module && tensor.is_linear && !tensor.is_bias && !IsHeadOrEmbedding(tensor);
+  held.quantized_4bit = is_module && tensor.is_linear && !tensor.is_bias &&
+                        !IsHeadOrEmbedding(tensor) && !held.saved_copy;
   if (held.quantized_4bit) {
     held.dtype = spec::Dtype::kUint8;
   } else if (plan.kbit_preparation && !KeepsHalf(plan, tensor)) {
@@ -97,6 +107,7 @@ std::int64_t AdapterParameterCount(const Plan& plan) {
   std::int64_t count = 0;
   ForEachTensor(*plan.model, [&](const TensorSpec& tensor, std::int64_t layers) {
     const ParameterPlan held = HoldParameter(plan, tensor);
+    if (held.saved_copy) count += tensor.Elements() * layers;
     if (held.lora_rank == 0) return;
     count += held.lora_rank * (tensor.shape[0] + tensor.shape[1]) * tensor.copies * layers;
   });

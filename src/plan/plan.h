@@ -65,8 +65,9 @@ struct ZeroPlan {
 struct ParameterPlan {
   spec::Dtype dtype = spec::Dtype::kBf16;
   bool trainable = false;
-  bool quantized_4bit = false;
-  std::int64_t lora_rank = 0;  // 0: no adapter on this module
+  bool quantized_4bit = false;  // stored as Plan::quantization says
+  bool saved_copy = false;      // PEFT's modules_to_save: a trained copy beside the frozen original
+  std::int64_t lora_rank = 0;   // 0: no adapter on this module
   bool operator==(const ParameterPlan&) const = default;
 };
 
@@ -89,6 +90,7 @@ struct Plan {
   spec::AttentionImplementation attention = spec::AttentionImplementation::kSdpa;
   spec::LossKernel loss = spec::LossKernel::kPlain;
   spec::LoraRecipe lora;
+  spec::Quantization quantization = spec::Quantization::kNf4;
   bool double_quantization = true;
   bool kbit_preparation = false;
   bool liger_kernels = false;     // norms and rotary as one kernel each

@@ -263,13 +263,16 @@ class Resolver {
                             plan_.lora.rank, plan_.model->Text().hidden)));
       return;
     }
-    if (!plan_.lora.modules_to_save.empty()) {
-      errors_.push_back(Error("not-simulated", "modules_to_save cannot be simulated yet"));
-    }
+    CheckSavedModules();
     const bool is_qlora = plan_.method == Method::kQlora;
     plan_.double_quantization = recipe_.double_quantization.value_or(true);
+    plan_.quantization = recipe_.quantization.value_or(spec::Quantization::kNf4);
+    // peft/utils/other.py prepare_model_for_kbit_training leaves GPTQ's tensors as they are.
+    const bool is_gptq = plan_.quantization == spec::Quantization::kGptq4 ||
+                         plan_.quantization == spec::Quantization::kGptq8;
     plan_.kbit_preparation =
-        is_qlora && recipe_.kbit_preparation.value_or(plan_.facts.Is(Fact::kKbitPreparation));
+        is_qlora && !is_gptq &&
+        recipe_.kbit_preparation.value_or(plan_.facts.Is(Fact::kKbitPreparation));
     if (recipe_.adapter_dtype.has_value()) {
       plan_.adapter_dtype = *recipe_.adapter_dtype;
     } else {
@@ -289,6 +292,18 @@ class Resolver {
       diagnostic.severity = Severity::kWarning;
       plan_.warnings.push_back(std::move(diagnostic));
     }
+  }
+
+  // Copies of whole modules are trained beside the adapters; sharded, they have no lowering yet.
+  void CheckSavedModules() {
+    if (plan_.lora.modules_to_save.empty()) return;
+    const spec::Sharding sharding = recipe_.sharding.value_or(
+        machine_.Gpus() > 1 ? spec::Sharding::kFsdp2 : spec::Sharding::kNone);
+    if (sharding == spec::Sharding::kNone || sharding == spec::Sharding::kDdp) return;
+    errors_.push_back(Error(
+        "not-simulated",
+        fmt::format("modules_to_save with sharding {} cannot be simulated yet", Name(sharding)),
+        "--sharding ddp"));
   }
 
   static std::string Join(const std::vector<std::string>& words) {
@@ -455,7 +470,7 @@ class Resolver {
     }
   }
 
-  // Adapters and 4-bit weights of experts that are modules of their own have no lowering yet.
+  // Adapters on experts that are modules of their own have no lowering yet.
   void CheckExperts() {
     if (plan_.method == Method::kFull) return;
     for (const spec::LayerKind& kind : plan_.model->Text().kinds) {
@@ -464,6 +479,11 @@ class Resolver {
         WarnOfPlainExperts();
         return;
       }
+      const bool is_adapted = std::any_of(
+          kind.tensors.begin(), kind.tensors.end(), [&](const spec::TensorSpec& tensor) {
+            return tensor.copies > 1 && HoldParameter(plan_, tensor).lora_rank > 0;
+          });
+      if (!is_adapted) continue;
       errors_.push_back(Error(
           "not-simulated", fmt::format("{} cannot be simulated with {}: adapters on experts that "
                                        "are modules of their own",

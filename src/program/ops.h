@@ -16,6 +16,8 @@ Tensor Cast(Tape& tape, const Tensor& x, spec::Dtype dtype, const char* label,
             Role role = Role::kActivations);
 // a + b. Saves nothing; the gradient goes on to both without a copy.
 Tensor Add(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
+// a += b: a's bytes, a's type. Saves nothing.
+Tensor AddInPlace(Tape& tape, const Tensor& a, const Tensor& b, const char* label);
 // x * number. Saves nothing.
 Tensor Scale(Tape& tape, const Tensor& x, const char* label);
 // a * b with broadcasting of b over rows (b: 1 × cols) or columns (b: rows × 1).
@@ -83,6 +85,11 @@ Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
 Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out, Bytes absmax_bytes,
                   spec::Dtype compute, const char* label);
 
+// bitsandbytes MatMul8bitLt on a frozen weight (out × in): quantizes its input row by row,
+// multiplies in int8, scales; saves the input; backward multiplies with a dequantized copy of the
+// weight.
+Tensor Linear8bit(Tape& tape, const Tensor& x, std::int64_t out, const char* label);
+
 // Mixture of experts (ops_moe.cc).
 
 // One GEMM an expert over rows sorted by expert; weight: experts · out × in. Not known to autocast:
@@ -92,6 +99,9 @@ Tensor GroupedLinear(Tape& tape, const Tensor& x, const Tensor& weight, std::int
 // x[indices]: a copy of `rows` rows; saves the indices.
 Tensor GatherRows(Tape& tape, const Tensor& x, std::int64_t rows, const Tensor& indices,
                   const char* label);
+// out[indices] += rows, in place; saves the indices, the gradient of the rows is gathered.
+Tensor IndexAdd(Tape& tape, const Tensor& out, const Tensor& rows, const Tensor& indices,
+                const char* label);
 // Rows of one token added up: rows → tokens. Saves nothing.
 Tensor SumExperts(Tape& tape, const Tensor& x, std::int64_t tokens, const char* label);
 

@@ -143,6 +143,13 @@ Tensor Add(Tape& tape, const Tensor& a, const Tensor& b, const char* label) {
   return out;
 }
 
+Tensor AddInPlace(Tape& tape, const Tensor& a, const Tensor& b, const char* label) {
+  Tensor out = tape.DetachedView(a, {a.rows(), a.cols()});
+  Elementwise(tape, label, 2 * a.bytes() + b.bytes());
+  tape.Record(label, AddBackward, {a, b}, out);
+  return out;
+}
+
 Tensor Scale(Tape& tape, const Tensor& x, const char* label) {
   Tensor out = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kActivations, label);
   Elementwise(tape, label, 2 * x.bytes());

@@ -91,6 +91,20 @@ void Linear4bitBackward(BackwardContext& c) {
   c.Give(0, Cast(tape, dx, c.InputDtype(0), c.label()));
 }
 
+// autograd/_functions.py MatMul8bitLt.backward: CB.to(dtype, copy=True).mul_(SCB), then the
+// product.
+void Linear8bitBackward(BackwardContext& c) {
+  if (!c.Wants(0)) return;
+  Tape& tape = c.tape();
+  const std::int64_t out = c.number(0);
+  const Shape x = c.InputShape(0);
+  const Dtype compute = c.InputDtype(0);
+  const Tensor matrix =
+      Dequantize(tape, {Bytes(out * x.cols * spec::ElementBytes(compute)), Bytes()}, c.label());
+  Gemm(tape, c.label(), x.rows, x.cols, out, compute);
+  c.Give(0, tape.New(x, compute, Role::kActivations, c.label()));
+}
+
 }  // namespace
 
 Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -119,6 +133,22 @@ Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out_features, Bytes 
   if (x.dtype() != compute) out = Cast(tape, out, x.dtype(), label);
   tape.Record(label, Linear4bitBackward, {x}, out, {},
               {out_features, absmax_bytes.value(), static_cast<std::int64_t>(compute)});
+  return out;
+}
+
+Tensor Linear8bit(Tape& tape, const Tensor& x, std::int64_t out_features, const char* label) {
+  // F.int8_vectorwise_quant(A.to(torch.float16)): the fp16 copy dies with the call.
+  const Tensor quantized = tape.New({x.rows(), x.cols()}, Dtype::kInt8, Role::kTemporary, label);
+  const Tensor scales = tape.New({x.rows(), 1}, Dtype::kFp32, Role::kTemporary, label);
+  if (x.dtype() != Dtype::kFp16) Cast(tape, x, Dtype::kFp16, label, Role::kTemporary);
+  Tensor out;
+  {
+    const Tensor sums =
+        tape.New({x.rows(), out_features}, Dtype::kInt32, Role::kTemporary, "int32 products");
+    out = tape.New({x.rows(), out_features}, x.dtype(), Role::kActivations, label);
+    Gemm(tape, label, x.rows(), out_features, x.cols(), Dtype::kInt8);
+  }
+  tape.Record(label, Linear8bitBackward, {x}, out, {x}, {out_features});
   return out;
 }
 

@@ -52,6 +52,16 @@ void GatherRowsBackward(BackwardContext& c) {
   c.Give(0, std::move(gradient));
 }
 
+// index_add: the output's gradient goes on, the rows' is gathered from it (index_select).
+void IndexAddBackward(BackwardContext& c) {
+  if (c.Wants(0)) c.Give(0, c.gradient());
+  if (!c.Wants(1)) return;
+  Tape& tape = c.tape();
+  Tensor rows = tape.New(c.InputShape(1), c.InputDtype(1), Role::kActivations, c.label());
+  tape.Run(KernelClass::kElementwise, c.label(), Flops(), 2 * rows.bytes());
+  c.Give(1, std::move(rows));
+}
+
 // sum over each token's experts: the gradient is expanded, which is a view.
 void SumExpertsBackward(BackwardContext& c) {
   if (!c.Wants(0)) return;
@@ -78,6 +88,14 @@ Tensor GatherRows(Tape& tape, const Tensor& x, std::int64_t rows, const Tensor& 
   tape.Run(KernelClass::kElementwise, label, Flops(), 2 * out.bytes());
   tape.Record(label, GatherRowsBackward, {x}, out, {indices});
   return out;
+}
+
+Tensor IndexAdd(Tape& tape, const Tensor& out, const Tensor& rows, const Tensor& indices,
+                const char* label) {
+  Tensor sum = tape.DetachedView(out, {out.rows(), out.cols()});
+  tape.Run(KernelClass::kElementwise, label, Flops(), 3 * rows.bytes());
+  tape.Record(label, IndexAddBackward, {out, rows}, sum, {indices});
+  return sum;
 }
 
 Tensor SumExperts(Tape& tape, const Tensor& x, std::int64_t tokens, const char* label) {

@@ -45,6 +45,11 @@ std::string_view Name(LossKernel loss) {
                                                       "compiled"};
   return NameIn(kNames, loss);
 }
+std::string_view Name(Quantization quantization) {
+  constexpr std::array<std::string_view, 6> kNames = {"nf4",   "fp4",   "int8",
+                                                      "gptq4", "gptq8", "awq4"};
+  return NameIn(kNames, quantization);
+}
 std::string_view Name(Sharding sharding) {
   constexpr std::array<std::string_view, 7> kNames = {"none",  "ddp",   "zero1", "zero2",
                                                       "zero3", "fsdp1", "fsdp2"};

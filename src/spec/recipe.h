@@ -43,6 +43,15 @@ enum class LossKernel : std::uint8_t {
   kChunked,             // TRL chunked_nll
   kCompiled,            // Megatron's native fusion: the plain formula under torch.compile
 };
+// How the frozen linear layers under adapters are stored.
+enum class Quantization : std::uint8_t {
+  kNf4,    // bitsandbytes, blocks of 64
+  kFp4,    // the same with another code table
+  kInt8,   // bitsandbytes LLM.int8
+  kGptq4,  // groups of 128 along the input, order of activations kept
+  kGptq8,
+  kAwq4,
+};
 enum class Sharding : std::uint8_t { kNone, kDdp, kZero1, kZero2, kZero3, kFsdp1, kFsdp2 };
 
 // Modules that selective checkpointing runs again, in Megatron's words.
@@ -64,6 +73,7 @@ std::string_view Name(OptimizerLoop loop);
 std::string_view Name(Checkpointing checkpointing);
 std::string_view Name(AttentionImplementation attention);
 std::string_view Name(LossKernel loss);
+std::string_view Name(Quantization quantization);
 std::string_view Name(Sharding sharding);
 std::string_view Name(Recompute recompute);
 
@@ -112,11 +122,12 @@ struct Recipe {
   std::optional<LoraRecipe> lora;
   std::optional<Sharding> sharding;
   ZeroRecipe zero;
-  std::optional<Dtype> load_dtype;          // of the frozen base
-  std::optional<bool> double_quantization;  // QLoRA
-  std::optional<bool> kbit_preparation;     // peft prepare_model_for_kbit_training
-  std::optional<bool> liger_kernels;        // fused RMSNorm, rotary, SwiGLU
-  std::optional<bool> fused_activation;     // off: of liger_kernels, SwiGLU stays eager
+  std::optional<Dtype> load_dtype;           // of the frozen base
+  std::optional<Quantization> quantization;  // QLoRA; nf4 when nothing is said
+  std::optional<bool> double_quantization;   // QLoRA
+  std::optional<bool> kbit_preparation;      // peft prepare_model_for_kbit_training
+  std::optional<bool> liger_kernels;         // fused RMSNorm, rotary, SwiGLU
+  std::optional<bool> fused_activation;      // off: of liger_kernels, SwiGLU stays eager
   std::optional<Dtype> adapter_dtype;
   std::optional<Parallelism> parallelism;        // of frameworks that split models themselves
   std::vector<Recompute> recompute;              // with Checkpointing::kSelective

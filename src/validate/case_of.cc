@@ -36,8 +36,23 @@ std::string Setting(const Run& run, std::string_view key) {
   return node == nullptr ? std::string() : node->text;
 }
 
+std::optional<spec::Quantization> QuantizationOf(const Run& run) {
+  struct Word {
+    std::string_view text;
+    spec::Quantization quantization;
+  };
+  constexpr Word kWords[] = {
+      {"nf4", spec::Quantization::kNf4},         {"fp4", spec::Quantization::kFp4},
+      {"int8", spec::Quantization::kInt8},       {"gptq-int4", spec::Quantization::kGptq4},
+      {"gptq-int8", spec::Quantization::kGptq8}, {"awq-int4", spec::Quantization::kAwq4}};
+  for (const Word& word : kWords) {
+    if (run.quantization.starts_with(word.text)) return word.quantization;
+  }
+  return std::nullopt;
+}
+
 Method MethodOf(const Run& run) {
-  if (run.quantization.starts_with("nf4")) return Method::kQlora;
+  if (QuantizationOf(run)) return Method::kQlora;
   return run.method == "lora" ? Method::kLora : Method::kFull;
 }
 
@@ -153,8 +168,12 @@ void SetAdapters(const Run& run, const spec::ModelSpec& model, Recipe& recipe) {
   lora.rank = run.lora->rank.value_or(lora.rank);
   lora.dropout = run.lora->dropout.value_or(0.0);
   lora.targets = TargetsIn(model, run.lora->targets);
+  if (const Node* saved = run.settings.Find("modules_to_save")) {
+    for (const Node& name : saved->items) lora.modules_to_save.push_back(name.text);
+  }
   recipe.lora = std::move(lora);
   if (recipe.method == Method::kQlora) {
+    recipe.quantization = QuantizationOf(run);
     recipe.double_quantization = run.quantization.ends_with("-dq");
   }
   // fms-acceleration's accelerated-peft plugin wraps the model itself and leaves the upcast to fp32

@@ -123,7 +123,12 @@ Expected<ModelPointer> FromCatalog(const catalog::Catalog& catalog, const std::s
 }
 
 Expected<ModelPointer> FindAnew(const catalog::Catalog& catalog, const Run& run) {
-  Expected<ModelPointer> named = FromCatalog(catalog, run.model);
+  // A quantized checkpoint has the shapes of the model it was made from.
+  std::string name = run.model;
+  for (const std::string_view suffix : {"-Int4", "-Int8", "-GPTQ", "-AWQ"}) {
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  }
+  Expected<ModelPointer> named = FromCatalog(catalog, name);
   const bool has_sizes = run.arch.kind == NodeKind::kObject && !run.arch.members.empty();
   if (named.has_value() && !(has_sizes && Contradicts(**named, run.arch))) return named;
   if (has_sizes) return Build(run.model, run.arch);

@@ -50,9 +50,10 @@ Reason Method(const Run& run) {
 }
 
 Reason Quantization(const Run& run) {
-  constexpr std::array<std::string_view, 4> kKnown = {"", "none", "nf4", "nf4-dq"};
+  constexpr std::array<std::string_view, 10> kKnown = {
+      "", "none", "nf4", "nf4-dq", "fp4", "fp4-dq", "int8", "gptq-int4", "gptq-int8", "awq-int4"};
   if (!IsOneOf(run.quantization, kKnown)) return "quantization " + run.quantization;
-  const bool is_quantized = run.quantization.starts_with("nf4");
+  const bool is_quantized = !run.quantization.empty() && run.quantization != "none";
   if (is_quantized && run.method == "full") return "full fine-tuning of quantized weights";
   if (run.method == "qlora" && !is_quantized) return "quantization not stated";
   return std::nullopt;
@@ -61,8 +62,6 @@ Reason Quantization(const Run& run) {
 Reason Adapters(const Run& run) {
   if (run.method != "lora" && run.method != "qlora") return std::nullopt;
   if (!run.lora || !run.lora->rank || run.lora->targets.empty()) return "LoRA rank or targets";
-  const Node* saved = run.settings.Find("modules_to_save");
-  if (saved != nullptr && !saved->items.empty()) return "LoRA with modules_to_save";
   const std::string bias = Setting(run, "bias");
   if (!bias.empty() && bias != "none") return "LoRA with trained biases";
   for (const std::string_view key : {"use_dora", "layers_to_transform", "rank_pattern"}) {
@@ -163,7 +162,12 @@ Reason Kernels(const Run& run) {
       "foak (unsloth triton CE/RMSNorm/RoPE) + liger fused-linear-CE instead of triton CE",
       "foak (unsloth triton CE/RMSNorm/RoPE, fused LoRA) + liger fused-linear-CE instead of triton "
       "CE"};
-  if (!IsOneOf(run.kernels, kKnown)) return "kernels " + run.kernels;
+  // The kernels of the quantized layers follow from the quantization.
+  std::string_view kernels = run.kernels;
+  constexpr std::string_view kGptqKernels = "triton_v2 GPTQ";
+  if (kernels.ends_with(kGptqKernels)) kernels.remove_suffix(kGptqKernels.size());
+  if (kernels.ends_with(" + ")) kernels.remove_suffix(3);
+  if (!IsOneOf(kernels, kKnown)) return "kernels " + run.kernels;
   const Node* compile = run.settings.Find("compile");
   if (compile != nullptr && compile->boolean) return "kernels torch.compile";
   return std::nullopt;

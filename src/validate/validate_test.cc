@@ -138,7 +138,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{R"("framework": "trl")", R"("framework": "trl+deepspeed")",
                 "DeepSpeed: stage 1, 2 or 3 not stated"},
         Refusal{R"("method": "lora")", R"("method": "dora")", "method dora"},
-        Refusal{R"("quant": "none")", R"("quant": "gptq-int4")", "quantization gptq-int4"},
+        Refusal{R"("quant": "none")", R"("quant": "hqq-int4")", "quantization hqq-int4"},
         Refusal{R"("nodes": 1)", R"("parallel": {"dp": 1, "tp": 2})", "tensor parallel"},
         Refusal{R"("gpus": 1, "nodes": 1, "framework": "trl")",
                 R"("gpus": 8, "framework": "trl", "parallel": {"fsdp": "full_shard"})",

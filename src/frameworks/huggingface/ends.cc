@@ -172,7 +172,7 @@ Frame AfterFrame(const plan::Plan& plan, bool has_gradients) {
 bool InputWantsGradient(const plan::Plan& plan) {
   const Frame before = BeforeFrame(plan, false);
   for (std::int32_t i = 0; i < before.size(); ++i) {
-    if (before.held(i).trainable) return true;
+    if (before.held(i).trainable || before.held(i).saved_copy) return true;
   }
   return plan.checkpointing == spec::Checkpointing::kFull;
 }

@@ -51,10 +51,15 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   Leaf leaf;
   leaf.weight = WeightSlot(i);
   leaf.gradient = GradientSlot(i);
+  if (held(i).saved_copy) {  // ModulesToSaveWrapper.forward calls the copy
+    const std::int32_t number = AdapterNumber(i, false);
+    leaf.weight = {frame_, program::kWeightSlots + base_ + number};
+    leaf.gradient = GradientSlot(number);
+  }
   // Experts are seen as one matrix, stacked along the rows.
   leaf.shape = {spec.shape[0] * spec.copies, spec.Elements() / (spec.shape[0] * spec.copies)};
   leaf.dtype = ComputeDtype(held(i).dtype);
-  leaf.trainable = held(i).trainable;
+  leaf.trainable = held(i).trainable || held(i).saved_copy;
   leaf.has_gradient = has_gradients_ && leaf.trainable;
   leaf.label = Label(Name(spec.part));
   return leaf;

@@ -87,6 +87,9 @@ struct Layer {
 // linear.cc: a linear module as PEFT and bitsandbytes wrap it. `weight`: index in the frame.
 program::Tensor ApplyLinear(const Layer& layer, const program::Tensor& x, spec::Part part,
                             program::Role output_role = program::Role::kActivations);
+// linear.cc: x through a frozen matrix of `out` rows that is stored as Plan::quantization says.
+program::Tensor QuantizedLinear(const Layer& layer, const program::Tensor& x, std::int64_t out,
+                                const char* label);
 // norm.cc: the norm with this part's weight; the input itself when the layer has none.
 program::Tensor ApplyNorm(const Layer& layer, const program::Tensor& x, spec::Part part,
                           spec::NormKind kind);

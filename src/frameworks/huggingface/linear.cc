@@ -14,10 +14,7 @@ Tensor BaseLinear(const Layer& layer, const Tensor& x, std::int32_t i, std::int3
   const spec::TensorSpec& spec = layer.frame.tensor(i);
   const char* label = Label(Name(spec.part));
   if (layer.frame.held(i).quantized_4bit) {
-    const QuantizedSize size =
-        FourBitSize(spec.shape[0] * spec.shape[1], layer.plan.double_quantization);
-    return program::Linear4bit(layer.tape, x, spec.shape[0], size.rebuilt_absmax,
-                               layer.plan.compute_dtype, label);
+    return QuantizedLinear(layer, x, spec.shape[0], label);
   }
   const Tensor b = bias >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(bias)) : Tensor();
   const Tensor w = layer.tape.Parameter(layer.frame.WeightLeaf(i));
@@ -47,11 +44,14 @@ Tensor LoraLinear(const Layer& layer, Tensor x, Tensor result, std::int32_t i) {
   return program::Cast(tape, result, result_dtype, "lora output cast");
 }
 
-// peft/tuners/lora/bnb.py Linear4bit.forward: the result is cloned; the cast happens only outside
-// autocast.
+// peft/tuners/lora/bnb.py, gptq.py, awq.py: the cast happens only outside autocast; the result of
+// bitsandbytes' Linear4bit is cloned, that of GPTQ's layer is added to in place.
 Tensor LoraLinear4bit(const Layer& layer, Tensor x, Tensor result, std::int32_t i) {
   program::Tape& tape = layer.tape;
-  result = program::CopyColumns(tape, result, result.cols(), "clone");
+  const spec::Quantization quantization = layer.plan.quantization;
+  if (IsBlockwise(quantization)) {
+    result = program::CopyColumns(tape, result, result.cols(), "clone");
+  }
   const bool requires_conversion = tape.autocast() == Dtype::kFp32;
   const Dtype expected = result.dtype();
   if (requires_conversion) {
@@ -59,10 +59,26 @@ Tensor LoraLinear4bit(const Layer& layer, Tensor x, Tensor result, std::int32_t 
   }
   Tensor output = AdapterPath(layer, x, i);
   if (requires_conversion) output = program::Cast(tape, output, expected, "lora output cast");
+  const bool is_gptq =
+      quantization == spec::Quantization::kGptq4 || quantization == spec::Quantization::kGptq8;
+  if (is_gptq) return program::AddInPlace(tape, result, output, "lora sum");
   return program::Add(tape, result, output, "lora sum");
 }
 
 }  // namespace
+
+Tensor QuantizedLinear(const Layer& layer, const Tensor& x, std::int64_t out, const char* label) {
+  const plan::Plan& plan = layer.plan;
+  if (plan.quantization == spec::Quantization::kInt8) {
+    return program::Linear8bit(layer.tape, x, out, label);
+  }
+  if (!IsBlockwise(plan.quantization)) {
+    // qlinear_tritonv2.py, awq/modules/linear/gemm.py: dequantized to fp16, then multiplied.
+    return program::Linear4bit(layer.tape, x, out, Bytes(), plan.compute_dtype, label);
+  }
+  const QuantizedSize size = FourBitSize(out * x.cols(), plan.double_quantization);
+  return program::Linear4bit(layer.tape, x, out, size.rebuilt_absmax, plan.compute_dtype, label);
+}
 
 Tensor ApplyLinear(const Layer& layer, const Tensor& x, spec::Part part,
                    program::Role output_role) {

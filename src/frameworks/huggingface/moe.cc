@@ -1,6 +1,8 @@
 // Routed experts as transformers runs them (integrations/moe.py grouped_mm_experts_forward;
 // before 5.0 a loop over experts in the model file). Each token counts experts_per_token times; how
 // the tokens are spread over the experts changes no sum on one rank.
+#include <algorithm>
+
 #include "base/check.h"
 #include "frameworks/huggingface/layer.h"
 
@@ -35,10 +37,15 @@ Routing Route(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
   return routing;
 }
 
-Tensor ExpertWeight(const Layer& layer, Part part) {
+// Rows sorted by expert through the experts' matrices. Quantized ones are modules of their own: one
+// expert's matrix is dequantized at a time, the rows add up to the same.
+Tensor ExpertLinear(const Layer& layer, const Tensor& rows, Part part, std::int64_t out,
+                    const char* label) {
   const std::int32_t i = layer.frame.Find(part);
   CHECK(i >= 0) << "the layer has no " << Name(part);
-  return layer.tape.Parameter(layer.frame.WeightLeaf(i));
+  if (layer.frame.held(i).quantized_4bit) return QuantizedLinear(layer, rows, out, label);
+  return program::GroupedLinear(layer.tape, rows, layer.tape.Parameter(layer.frame.WeightLeaf(i)),
+                                out, label);
 }
 
 // act(gate) * up; the fused form computes both in one product and takes views of it.
@@ -46,22 +53,19 @@ Tensor ExpertHidden(const Layer& layer, const spec::Mlp& mlp, const Tensor& rows
   program::Tape& tape = layer.tape;
   const std::int64_t i = mlp.intermediate;
   if (layer.frame.Find(Part::kExpertGateUp) >= 0) {
-    const Tensor fused = program::GroupedLinear(
-        tape, rows, ExpertWeight(layer, Part::kExpertGateUp), 2 * i, "experts gate, up");
+    const Tensor fused = ExpertLinear(layer, rows, Part::kExpertGateUp, 2 * i, "experts gate, up");
     const auto halves = program::SplitColumns(tape, fused, {i, i, 0}, "split gate, up");
     return program::Multiply(tape, ApplyActivation(layer, mlp.activation, halves[0]), halves[1],
                              "expert gate × up");
   }
-  const Tensor act =
-      ApplyActivation(layer, mlp.activation,
-                      program::GroupedLinear(tape, rows, ExpertWeight(layer, Part::kExpertGate), i,
-                                             "experts gate"));
-  const Tensor up =
-      program::GroupedLinear(tape, rows, ExpertWeight(layer, Part::kExpertUp), i, "experts up");
+  const Tensor act = ApplyActivation(
+      layer, mlp.activation, ExpertLinear(layer, rows, Part::kExpertGate, i, "experts gate"));
+  const Tensor up = ExpertLinear(layer, rows, Part::kExpertUp, i, "experts up");
   return program::Multiply(tape, act, up, "expert gate × up");
 }
 
-Tensor RoutedExperts(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
+// All experts at once: rows sorted by expert, one grouped product a matrix.
+Tensor GroupedExperts(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
   program::Tape& tape = layer.tape;
   const Routing routing = Route(layer, mlp, x);
   const std::int64_t pairs = x.rows() * mlp.experts_per_token;
@@ -69,17 +73,51 @@ Tensor RoutedExperts(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) 
   {
     const Tensor rows = program::GatherRows(tape, x, pairs, routing.indices, "rows by expert");
     const auto hidden = [&] { return ExpertHidden(layer, mlp, rows); };
-    out = program::GroupedLinear(tape, hidden(), ExpertWeight(layer, Part::kExpertDown), x.cols(),
-                                 "experts down");
+    out = ExpertLinear(layer, hidden(), Part::kExpertDown, x.cols(), "experts down");
     out = program::Multiply(tape, out, routing.weights, "weighted rows");
   }
-  if (layer.plan.facts.Is(plan::Fact::kExpertsFused)) {
-    const Tensor inverse =
-        tape.New({pairs, 1}, Dtype::kInt64, Role::kActivations, "original order");
-    out = program::GatherRows(tape, out, pairs, inverse, "original order");
-  }
+  const Tensor inverse = tape.New({pairs, 1}, Dtype::kInt64, Role::kActivations, "original order");
+  out = program::GatherRows(tape, out, pairs, inverse, "original order");
   out = program::SumExperts(tape, out, x.rows(), "sum of experts");
   return program::Cast(tape, out, x.dtype(), "sum of experts");
+}
+
+// One expert after the other (transformers 4.45 models/mixtral/modeling_mixtral.py
+// MixtralSparseMoeBlock.forward): its rows are gathered, and added to the output in place. In
+// backward the gradients of one expert's rows are gone before the next one's are made. Of very many
+// experts several share a round: what lives through one is small by then.
+constexpr std::int64_t kMostRounds = 16;
+
+Tensor LoopedExperts(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
+  program::Tape& tape = layer.tape;
+  const Routing routing = Route(layer, mlp, x);
+  const std::int64_t pairs = x.rows() * mlp.experts_per_token;
+  const std::int64_t rounds = std::clamp<std::int64_t>(mlp.experts, 1, kMostRounds);
+  const std::int64_t share = std::max<std::int64_t>(1, pairs / rounds);
+  // one_hot(selected_experts): an int64 for each expert and pair.
+  const Tensor mask =
+      tape.New({pairs, mlp.experts}, Dtype::kInt64, Role::kActivations, "expert mask");
+  Tensor out = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kActivations, "sum of experts");
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    Tensor result;
+    {
+      const Tensor indices = tape.New({share, 1}, Dtype::kInt64, Role::kActivations, "top_x");
+      const Tensor rows = program::GatherRows(tape, x, share, indices, "rows of an expert");
+      const auto hidden = [&] { return ExpertHidden(layer, mlp, rows); };
+      result = ExpertLinear(layer, hidden(), Part::kExpertDown, x.cols(), "experts down");
+      const Tensor weights =
+          program::GatherRows(tape, routing.weights, share, indices, "weights of an expert");
+      result = program::Multiply(tape, result, weights, "weighted rows");
+      result = program::Cast(tape, result, x.dtype(), "weighted rows");
+      out = program::IndexAdd(tape, out, result, indices, "sum of experts");
+    }
+  }
+  return out;
+}
+
+Tensor RoutedExperts(const Layer& layer, const spec::Mlp& mlp, const Tensor& x) {
+  return layer.plan.facts.Is(plan::Fact::kExpertsFused) ? GroupedExperts(layer, mlp, x)
+                                                        : LoopedExperts(layer, mlp, x);
 }
 
 // The expert that every token uses, behind a sigmoid gate in Qwen2-MoE.

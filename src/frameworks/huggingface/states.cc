@@ -91,7 +91,22 @@ const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
   return tape.Finish(store).front();
 }
 
+// A checkpoint that is stored quantized, or LLM.int8: packed matrix, then its scales.
+void LoadGrouped(Tape& tape, const Frame& frame, std::int32_t i, spec::Quantization quantization) {
+  const spec::TensorSpec& tensor = frame.tensor(i);
+  const GroupedSize size =
+      GroupedSizeOf(tensor.shape[0] * tensor.copies, tensor.shape[1], quantization);
+  const char* label = Label(Name(tensor.part));
+  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, label);
+  std::int32_t state = 0;
+  for (const Bytes bytes : {size.scales, size.zeros, size.order}) {
+    if (bytes.value() == 0) continue;
+    tape.AllocSlot(frame.StateSlot(i, state++), bytes, Role::kQuantizationState, "scales");
+  }
+}
+
 void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::Plan& plan) {
+  if (!IsBlockwise(plan.quantization)) return LoadGrouped(tape, frame, i, plan.quantization);
   const spec::TensorSpec& tensor = frame.tensor(i);
   const std::int64_t elements = tensor.Elements();
   QuantizedSize size = FourBitSize(elements, plan.double_quantization);
@@ -150,6 +165,9 @@ std::vector<Trained> TrainedTensors(const Frame& frame) {
                          leaf.label});
     };
     if (frame.held(i).trainable) add(i, frame.WeightLeaf(i), frame.held(i).dtype);
+    if (frame.held(i).saved_copy) {
+      add(Frame::AdapterNumber(i, false), frame.WeightLeaf(i), frame.held(i).dtype);
+    }
     if (frame.held(i).lora_rank > 0) {
       add(Frame::AdapterNumber(i, false), frame.AdapterLeaf(i, false), adapters);
       add(Frame::AdapterNumber(i, true), frame.AdapterLeaf(i, true), adapters);
@@ -185,6 +203,11 @@ const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
 const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore& store) {
   Tape tape;
   for (std::int32_t i = 0; i < frame.size(); ++i) {
+    if (frame.held(i).saved_copy) {
+      const program::Leaf copy = frame.WeightLeaf(i);
+      tape.AllocSlot(copy.weight, SizeOf(copy.shape.rows * copy.shape.cols, copy.dtype),
+                     Role::kAdapterWeights, copy.label);
+    }
     if (frame.held(i).lora_rank == 0) continue;
     for (const bool is_b : {false, true}) {
       const program::Leaf leaf = frame.AdapterLeaf(i, is_b);
