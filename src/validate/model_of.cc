@@ -126,7 +126,7 @@ Expected<ModelPointer> FindAnew(const catalog::Catalog& catalog, const Run& run)
   // A quantized checkpoint has the shapes of the model it was made from.
   std::string name = run.model;
   for (const std::string_view suffix : {"-Int4", "-Int8", "-GPTQ", "-AWQ"}) {
-    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    if (name.ends_with(suffix)) name = name.substr(0, name.rfind(suffix));
   }
   Expected<ModelPointer> named = FromCatalog(catalog, name);
   const bool has_sizes = run.arch.kind == NodeKind::kObject && !run.arch.members.empty();
