@@ -1,13 +1,19 @@
 #include "frameworks/registry.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/nearest_word.h"
 #include "base/text.h"
+#include "frameworks/composer/facts.h"
+#include "frameworks/fsdp_qlora/facts.h"
 #include "frameworks/huggingface/facts.h"
+#include "frameworks/litgpt/facts.h"
 #include "frameworks/megatron/facts.h"
+#include "frameworks/torchtitan/facts.h"
+#include "frameworks/torchtune/facts.h"
 
 namespace trainfit::frameworks {
 namespace {
@@ -73,6 +79,7 @@ Diagnostics SetVersions(std::string_view versions, plan::Stack* stack) {
 struct Dialect {
   plan::Stack stack;
   std::span<const plan::FactRow> rows;
+  std::span<const plan::FactRow> base = {};  // of the stack whose parts it shares
 };
 
 std::vector<Dialect> Dialects() {
@@ -84,6 +91,12 @@ std::vector<Dialect> Dialects() {
   for (const plan::Stack& stack : megatron::Stacks()) {
     dialects.push_back({stack, megatron::FactRows()});
   }
+  const std::span<const plan::FactRow> base = huggingface::FactRows();
+  dialects.push_back({composer::CurrentStack(), composer::FactRows(), base});
+  dialects.push_back({fsdp_qlora::CurrentStack(), fsdp_qlora::FactRows(), base});
+  dialects.push_back({litgpt::CurrentStack(), litgpt::FactRows(), base});
+  dialects.push_back({torchtitan::CurrentStack(), torchtitan::FactRows(), base});
+  dialects.push_back({torchtune::CurrentStack(), torchtune::FactRows(), base});
   return dialects;
 }
 
@@ -103,7 +116,7 @@ Expected<plan::FactTable> FindFacts(std::string_view framework, std::string_view
   }
   plan::Stack stack = found->stack;
   if (auto errors = SetVersions(versions, &stack); !errors.empty()) return Fail(std::move(errors));
-  return plan::FactTable(std::move(stack), found->rows);
+  return plan::FactTable(std::move(stack), found->rows, found->base);
 }
 
 }  // namespace trainfit::frameworks

@@ -44,11 +44,13 @@ std::string Stack::Text() const {
 }
 
 const FactRow& FactTable::Row(Fact fact) const {
-  for (const FactRow& row : rows_) {
-    if (row.fact != fact) continue;
-    const Version version = stack_.Of(row.package);
-    const bool is_open = row.until == Version{};
-    if (version >= row.since && (is_open || version < row.until)) return row;
+  for (const std::span<const FactRow> rows : {rows_, base_}) {
+    for (const FactRow& row : rows) {
+      if (row.fact != fact) continue;
+      const Version version = stack_.Of(row.package);
+      const bool is_open = row.until == Version{};
+      if (version >= row.since && (is_open || version < row.until)) return row;
+    }
   }
   CHECK(false) << "no fact row answers question " << static_cast<int>(fact) << " for "
                << stack_.Text();

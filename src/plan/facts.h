@@ -67,10 +67,23 @@ enum class Fact : std::uint8_t {
   kMasterWeights,      // bool: mixed precision keeps 16-bit weights, and fp32 in the optimizer
   kTransformerEngine,  // bool: its modules, workspaces and attention are in use
   kSharedBuffers,      // bool: attention scores and gathered inputs have one global buffer
-  kPlaceholderGradients,  // bool: fused accumulation keeps one unused gradient a weight shape
-  kModelParallel,         // bool: the framework splits models over ranks
-  kShardingDefault,       // spec::Sharding when there are several replicas
-  kShardingsSimulated,    // set of spec::Sharding, one bit each
+  kPlaceholderGradients,   // bool: fused accumulation keeps one unused gradient a weight shape
+  kModelParallel,          // bool: the framework splits models over ranks
+  kShardingDefault,        // spec::Sharding when there are several replicas
+  kShardingsSimulated,     // set of spec::Sharding, one bit each
+  kUpcastTrainedShards,    // bool: under mixed precision, FSDP1 holds trained weights in fp32
+  kAdapterUnits,           // bool: FSDP1 wraps each adapter matrix alone, apart from frozen weights
+  kReduceFp32,             // bool: FSDP sums gradients over the ranks in fp32
+  kSyncEachMicroStep,      // bool: gradients are reduced after every micro-step
+  kLowPrecisionNorms,      // bool: norms compute in the autocast dtype instead of fp32
+  kQuantizesHead,          // bool: 4-bit loading takes the output head as well
+  kReduceInputAside,       // bool: FSDP2 makes the input of a reduce-scatter on that stream
+  kOutputsHeld,            // bool: the training loop holds the logits while backward runs
+  kLossChunkTokens,        // head and loss go by pieces of so many tokens of a row; 0: at once
+  kLossChunks,             // … by so many pieces of a row; 0: at once
+  kRotaryInFp32,           // bool: rotary embedding in complex or fp32 numbers
+  kCheckpointInsideUnit,   // bool: FSDP wraps checkpointed blocks, not checkpoints FSDP units
+  kFrozenUnitsHoldInputs,  // bool: FSDP1 keeps inputs of frozen, checkpointed units in backward
 };
 
 // How the framework computes the loss on materialized logits (see
@@ -80,6 +93,7 @@ enum class LossPath : std::int64_t {
   kLossUtilsShifted,       // upcast in loss_utils, shifted copy: 14 B
   kPaddedLabels,           // labels padded instead: 10 B forward, 12 B backward
   kModelDtype,             // cross entropy on logits as they are
+  kFusedEntropy,           // one kernel on logits as they are, with a gradient of their own
 };
 
 struct FactRow {
@@ -96,7 +110,9 @@ struct FactRow {
 class FactTable {
  public:
   FactTable() = default;
-  FactTable(Stack stack, std::span<const FactRow> rows) : stack_(std::move(stack)), rows_(rows) {}
+  // `base`: rows that answer what `rows` do not.
+  FactTable(Stack stack, std::span<const FactRow> rows, std::span<const FactRow> base = {})
+      : stack_(std::move(stack)), rows_(rows), base_(base) {}
   const Stack& stack() const { return stack_; }
   // The row for this stack's versions. Every fact has a row for every version: a test checks it.
   const FactRow& Row(Fact fact) const;
@@ -106,6 +122,7 @@ class FactTable {
  private:
   Stack stack_;
   std::span<const FactRow> rows_;
+  std::span<const FactRow> base_;
 };
 
 }  // namespace trainfit::plan

@@ -81,8 +81,10 @@ ParameterPlan HoldParameter(const Plan& plan, const TensorSpec& tensor) {
   held.saved_copy = IsSaved(plan, tensor);
   if (plan.method == spec::Method::kLora) return held;
   // transformers/integrations/bitsandbytes.py replaces every nn.Linear but the output head.
-  held.quantized_4bit = is_module && tensor.is_linear && !tensor.is_bias &&
-                        !IsHeadOrEmbedding(tensor) && !held.saved_copy;
+  const bool is_kept = IsHeadOrEmbedding(tensor) &&
+                       !(tensor.part == Part::kHead && plan.facts.Is(Fact::kQuantizesHead));
+  held.quantized_4bit =
+      is_module && tensor.is_linear && !tensor.is_bias && !is_kept && !held.saved_copy;
   if (held.quantized_4bit) {
     held.dtype = spec::Dtype::kUint8;
   } else if (plan.kbit_preparation && !KeepsHalf(plan, tensor)) {

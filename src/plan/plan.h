@@ -80,6 +80,8 @@ struct Plan {
   spec::Dtype compute_dtype = spec::Dtype::kBf16;
   spec::Dtype weight_dtype = spec::Dtype::kBf16;  // of trained (full) or frozen (LoRA) weights
   spec::Dtype adapter_dtype = spec::Dtype::kFp32;
+  bool reshard_after_forward = true;
+  spec::Dtype reduce_dtype = spec::Dtype::kBf16;  // FSDP's sums of gradients over the ranks
   bool autocast = false;
   spec::Optimizer optimizer = spec::Optimizer::kAdamW;
   spec::OptimizerLoop optimizer_loop = spec::OptimizerLoop::kFused;
@@ -89,6 +91,7 @@ struct Plan {
   spec::Checkpointing checkpointing = spec::Checkpointing::kFull;
   spec::AttentionImplementation attention = spec::AttentionImplementation::kSdpa;
   spec::LossKernel loss = spec::LossKernel::kPlain;
+  std::int64_t loss_pieces = 0;  // of a row, for head and plain loss; 0: at once
   spec::LoraRecipe lora;
   spec::Quantization quantization = spec::Quantization::kNf4;
   bool double_quantization = true;

@@ -44,6 +44,9 @@ class Resolver {
     MethodAndPrecision();
     Training();
     Spread();
+    UpcastShards();
+    ReduceType();
+    Reshard();
     CheckCombination();
     CheckMagnitude();
     if (!errors_.empty()) return Fail(std::move(errors_));
@@ -335,6 +338,7 @@ class Resolver {
     CheckAttentionKernel();
     plan_.loss = Choose(recipe_.loss, Fact::kLossKernelDefault);
     CheckKernelsOfStack();
+    plan_.loss_pieces = LossPieces();
     plan_.liger_kernels = recipe_.liger_kernels.value_or(false);
     plan_.fused_activation = recipe_.fused_activation.value_or(plan_.liger_kernels);
     plan_.padding_free = recipe_.padding_free.value_or(!plan_.facts.Is(Fact::kPaddingMask));
@@ -387,6 +391,13 @@ class Resolver {
     }
   }
 
+  std::int64_t LossPieces() const {
+    const std::int64_t tokens = plan_.facts.Value(Fact::kLossChunkTokens);
+    const std::int64_t usual =
+        tokens > 0 ? CeilDiv(plan_.sequence_length, tokens) : plan_.facts.Value(Fact::kLossChunks);
+    return std::clamp<std::int64_t>(recipe_.loss_pieces.value_or(usual), 0, plan_.sequence_length);
+  }
+
   // Soft-capped scores: the model class has no SDPA, and transformers falls back to eager.
   void RuleOutSdpa() {
     if (plan_.attention != spec::AttentionImplementation::kSdpa) return;
@@ -417,6 +428,34 @@ class Resolver {
                                           Name(plan_.parallel.sharding)),
                               "--sharding zero3"));
     }
+  }
+
+  void ReduceType() {
+    plan_.reduce_dtype = plan_.facts.Is(Fact::kReduceFp32) ? Dtype::kFp32 : plan_.compute_dtype;
+    if (recipe_.reduce_dtype.has_value()) plan_.reduce_dtype = *recipe_.reduce_dtype;
+  }
+
+  void Reshard() {
+    plan_.reshard_after_forward = recipe_.reshard_after_forward.value_or(true);
+    // torch/distributed/fsdp/_runtime_utils.py _should_free_in_backward: without a sync the whole
+    // weights stay from one micro-step to the next.
+    const bool stays = !plan_.reshard_after_forward && plan_.gradient_accumulation > 1 &&
+                       !plan_.facts.Is(Fact::kSyncEachMicroStep);
+    if (!stays) return;
+    errors_.push_back(Error("not-simulated",
+                            "FSDP that keeps whole weights after forward cannot be simulated with "
+                            "gradient accumulation without syncs"));
+  }
+
+  // Whatever type the weights were loaded in: what FSDP1 shards and the optimizer updates.
+  void UpcastShards() {
+    const bool is_mixed_fsdp1 = plan_.parallel.sharding == Sharding::kFsdp1 && plan_.autocast;
+    if (!is_mixed_fsdp1 || plan_.method != Method::kFull || plan_.weight_dtype == Dtype::kFp32)
+      return;
+    const FactRow& row = plan_.facts.Row(Fact::kUpcastTrainedShards);
+    if (row.value == 0) return;
+    plan_.weight_dtype = Dtype::kFp32;
+    Assume(row.what, "fp32", row.basis, row.source);
   }
 
   void CheckSharding(Sharding sharding, std::int64_t replicas) {

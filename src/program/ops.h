@@ -121,6 +121,9 @@ struct AttentionShape {
 
 // q · cos + rotate_half(q) · sin, element-wise eager as in transformers. `cos_sin`: shared tables.
 Tensor RotaryEager(Tape& tape, const Tensor& x, const Tensor& cos_sin, const char* label);
+// The same in complex or fp32 numbers; saves nothing of x's size.
+// (torchtitan models/llama3/model/model.py apply_rotary_emb)
+Tensor RotaryInFp32(Tape& tape, const Tensor& x, const char* label);
 // One kernel (Liger, Unsloth, flash-attn's rotary).
 Tensor RotaryFused(Tape& tape, const Tensor& x, const char* label);
 // flash-attention: saves q, k, v, out and the fp32 log-sum-exp. q: N × heads·head_dim,
@@ -139,6 +142,21 @@ Tensor Embedding(Tape& tape, std::int64_t tokens, const Tensor& table, const cha
 Tensor CrossEntropy(Tape& tape, const Tensor& logits, const char* label);
 // Cross entropy whose kernel writes the gradient over the logits (Liger, Unsloth, fms Triton CE).
 Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label);
+// Cross entropy of one kernel on logits as they are; saves them, and the gradient is a tensor of
+// its own. (flash_attn/ops/triton/cross_entropy.py, inplace_backward=False)
+Tensor CrossEntropyFused(Tape& tape, const Tensor& logits, const char* label);
+struct PiecesSettings {
+  std::int64_t pieces = 1;
+  bool upcast = false;  // log-probabilities in fp32
+  bool hold = false;    // the logits live through backward
+  bool quantized =
+      false;  // the weight is frozen in 4 bits: a matrix of it is made for each product
+};
+// Head and loss piece by piece: every piece's logits are made first, then each piece's loss, which
+// saves its log-probabilities.
+// (torchtune modules/loss/ce_chunked_output_loss.py; litgpt utils.py chunked_cross_entropy)
+Tensor CrossEntropyByPieces(Tape& tape, const Tensor& hidden, const Tensor& weight,
+                            const Tensor& bias, const PiecesSettings& settings, const char* label);
 // Liger's fused linear cross entropy: all gradients are made in forward, chunk by chunk.
 // `separate_products`: older versions make each chunk's head gradient, and its fp32 copy, as
 // tensors of their own instead of adding into the accumulator.

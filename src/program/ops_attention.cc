@@ -122,6 +122,17 @@ void FlashAttentionBackward(BackwardContext& c) {
   }
 }
 
+void RotaryInFp32Backward(BackwardContext& c) {
+  if (!c.Wants(0)) return;
+  Tape& tape = c.tape();
+  const Shape x = c.InputShape(0);
+  Tensor wide = tape.New(x, Dtype::kFp32, Role::kActivations, c.label());
+  const Tensor turned = tape.New(x, Dtype::kFp32, Role::kActivations, c.label());
+  wide.reset();
+  tape.Run(KernelClass::kElementwise, c.label(), Flops(), 2 * turned.bytes());
+  c.Give(0, tape.New(x, c.InputDtype(0), Role::kActivations, c.label()));
+}
+
 // Softmax over keys of batch × heads × queries rows.
 void EagerAttentionBackward(BackwardContext& c) {
   Tape& tape = c.tape();
@@ -192,6 +203,16 @@ Tensor RotaryEager(Tape& tape, const Tensor& x, const Tensor& cos_sin, const cha
   return out;
 }
 
+Tensor RotaryInFp32(Tape& tape, const Tensor& x, const char* label) {
+  tape.Run(KernelClass::kElementwise, label, Flops(), 8 * x.bytes());
+  Tensor wide = tape.New({x.rows(), x.cols()}, Dtype::kFp32, Role::kActivations, label);
+  Tensor turned = tape.New({x.rows(), x.cols()}, Dtype::kFp32, Role::kActivations, label);
+  wide.reset();
+  Tensor out = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kActivations, label);
+  tape.Record(label, RotaryInFp32Backward, {x}, out);
+  return out;
+}
+
 Tensor RotaryFused(Tape& tape, const Tensor& x, const char* label) {
   tape.Run(KernelClass::kElementwise, label, Flops(), 2 * x.bytes());
   Tensor out = tape.DetachedView(x, {x.rows(), x.cols()});
@@ -202,16 +223,22 @@ Tensor RotaryFused(Tape& tape, const Tensor& x, const char* label) {
 Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v,
                       const AttentionShape& shape, const char* label) {
   const double flops = AttentionFlops(shape.Pairs(), shape.heads, shape.head_dim, 2);
-  Tensor out =
-      tape.New({q.rows(), v.cols() * q.cols() / k.cols()}, q.dtype(), Role::kActivations, label);
-  const Tensor lse = tape.New({q.rows(), shape.heads}, Dtype::kFp32, Role::kActivations, label);
-  tape.Run({.kernel = KernelClass::kAttentionForward,
-            .label = label,
-            .flops = Flops(flops),
-            .moved = q.bytes() + k.bytes() + v.bytes() + out.bytes(),
-            .shape = {shape.query_length, shape.heads, shape.head_dim},
-            .groups = shape.batch,
-            .dtype = q.dtype()});
+  Tensor out = tape.TakeKept(KernelClass::kAttentionForward);
+  Tensor lse = tape.TakeKept(KernelClass::kAttentionForward);
+  if (!out.defined()) {
+    out =
+        tape.New({q.rows(), v.cols() * q.cols() / k.cols()}, q.dtype(), Role::kActivations, label);
+    lse = tape.New({q.rows(), shape.heads}, Dtype::kFp32, Role::kActivations, label);
+    tape.Run({.kernel = KernelClass::kAttentionForward,
+              .label = label,
+              .flops = Flops(flops),
+              .moved = q.bytes() + k.bytes() + v.bytes() + out.bytes(),
+              .shape = {shape.query_length, shape.heads, shape.head_dim},
+              .groups = shape.batch,
+              .dtype = q.dtype()});
+    tape.Keep(KernelClass::kAttentionForward, out);
+    tape.Keep(KernelClass::kAttentionForward, lse);
+  }
   tape.Record(label, FlashAttentionBackward, {q, k, v}, out, {q, k, v, out, lse},
               {shape.batch, shape.query_length, shape.key_length, shape.heads,
                k.cols() == q.cols() ? shape.heads : shape.kv_heads, shape.head_dim, shape.Pairs()});

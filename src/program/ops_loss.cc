@@ -44,6 +44,13 @@ void CrossEntropyInPlaceBackward(BackwardContext& c) {
   c.Give(0, c.saved(0));
 }
 
+void CrossEntropyFusedBackward(BackwardContext& c) {
+  Tensor gradient =
+      c.tape().New(c.InputShape(0), c.InputDtype(0), Role::kLogits, "gradient of the logits");
+  c.tape().Run(KernelClass::kElementwise, c.label(), Flops(), 2 * gradient.bytes());
+  c.Give(0, std::move(gradient));
+}
+
 // The gradient of the head's bias, one number a word.
 void GiveBiasGradient(BackwardContext& c) {
   constexpr int kBias = 2;
@@ -95,6 +102,47 @@ void TiledElementwise(Tape& tape, const char* label, const Tiling& tiling, std::
             .label = label,
             .moved = Bytes(passes * kReadAndWritten * tiling.tokens * tiling.vocab),
             .kernels = passes * tiling.Tiles()});
+}
+
+// A 4-bit head as a matrix, for the time of a product (bitsandbytes autograd/_functions.py).
+void DequantizedHead(Tape& tape, Shape shape, Dtype compute, bool quantized) {
+  if (!quantized) return;
+  const Tensor matrix = tape.New(shape, compute, Role::kWeightCasts, "dequantized head");
+  tape.Run(KernelClass::kDequantize, "dequantized head", Flops(), matrix.bytes());
+}
+
+// One piece at a time: nll_loss and log_softmax, the cast back, the head's two products, of which
+// that of the weight is added to the sum of the pieces before.
+void CrossEntropyByPiecesBackward(BackwardContext& c) {
+  Tape& tape = c.tape();
+  const Shape hidden = c.InputShape(0);
+  const Shape weight = c.InputShape(1);
+  const std::int64_t pieces = c.number(0);
+  const std::int64_t rows = CeilDiv(hidden.rows, pieces);
+  const auto compute = static_cast<Dtype>(c.number(1));
+  const Dtype wide = c.saved(0).dtype();
+  GiveBiasGradient(c);
+  Tensor grad_hidden;
+  Tensor grad_weight;
+  if (c.Wants(0)) grad_hidden = tape.New(hidden, c.InputDtype(0), Role::kActivations, c.label());
+  if (c.Wants(1)) grad_weight = tape.New(weight, c.InputDtype(1), Role::kGradients, c.label());
+  const Tiling tiling{hidden.rows, weight.rows, hidden.cols, rows, weight.rows, compute};
+  DequantizedHead(tape, weight, compute, c.number(2) != 0);
+  TiledElementwise(tape, c.label(), tiling, 2);
+  if (c.Wants(1)) TiledGemm(tape, c.label(), tiling, {weight.rows, hidden.cols, rows});
+  if (c.Wants(0)) TiledGemm(tape, c.label(), tiling, {rows, hidden.cols, weight.rows});
+  {
+    Tensor nll = tape.New({rows, weight.rows}, wide, Role::kLogits, "nll_loss gradient");
+    Tensor gradient = tape.New({rows, weight.rows}, wide, Role::kLogits, "log_softmax gradient");
+    nll.reset();
+    gradient = Cast(tape, gradient, compute, c.label(), Role::kLogits);
+    Tensor product;
+    if (c.Wants(1) && pieces > 1) {
+      product = tape.New(weight, c.InputDtype(1), Role::kTemporary, "head gradient of a piece");
+    }
+  }
+  if (c.Wants(0)) c.Give(0, std::move(grad_hidden));
+  if (c.Wants(1)) c.Give(1, std::move(grad_weight));
 }
 
 // grad_hidden and grad_weight are fp32 zeros; one tile of logits and one slice of the weight in the
@@ -155,6 +203,37 @@ Tensor CrossEntropyInPlace(Tape& tape, const Tensor& logits, const char* label) 
   Tensor loss = tape.New({logits.rows(), 1}, Dtype::kFp32, Role::kActivations, "loss");
   tape.Run(KernelClass::kReduction, label, Flops(), 2 * logits.bytes());
   tape.Record(label, CrossEntropyInPlaceBackward, {logits}, loss, {logits});
+  return loss;
+}
+
+Tensor CrossEntropyFused(Tape& tape, const Tensor& logits, const char* label) {
+  Tensor loss = tape.New({logits.rows(), 1}, Dtype::kFp32, Role::kActivations, "loss");
+  const Tensor lse = tape.New({logits.rows(), 1}, Dtype::kFp32, Role::kActivations, "log-sum-exp");
+  tape.Run(KernelClass::kReduction, label, Flops(), logits.bytes());
+  tape.Record(label, CrossEntropyFusedBackward, {logits}, loss, {logits, lse});
+  return loss;
+}
+
+Tensor CrossEntropyByPieces(Tape& tape, const Tensor& hidden, const Tensor& weight,
+                            const Tensor& bias, const PiecesSettings& settings, const char* label) {
+  const Dtype compute = tape.autocast() != Dtype::kFp32 ? tape.autocast() : hidden.dtype();
+  const Dtype wide = settings.upcast || tape.autocast() != Dtype::kFp32 ? Dtype::kFp32 : compute;
+  const std::int64_t rows = CeilDiv(hidden.rows(), settings.pieces);
+  Tensor logits =
+      tape.New({hidden.rows(), weight.rows()}, compute, Role::kLogits, "logits of all pieces");
+  const Tiling tiling{hidden.rows(), weight.rows(), hidden.cols(), rows, weight.rows(), compute};
+  DequantizedHead(tape, {weight.rows(), weight.cols()}, compute, settings.quantized);
+  TiledGemm(tape, label, tiling, {rows, weight.rows(), hidden.cols()});
+  TiledElementwise(tape, label, tiling, 1);
+  Tensor saved = tape.New({hidden.rows(), weight.rows()}, wide, Role::kLogits, "log_softmax");
+  if (wide != compute) {
+    const Tensor piece =
+        tape.New({rows, weight.rows()}, wide, Role::kLogits, "a piece's logits.float()");
+  }
+  Tensor loss = tape.New({1, 1}, Dtype::kFp32, Role::kActivations, "loss");
+  tape.Record(label, CrossEntropyByPiecesBackward, {hidden, weight, bias}, loss,
+              {saved, hidden, settings.hold ? logits : Tensor()},
+              {settings.pieces, static_cast<std::int64_t>(compute), settings.quantized ? 1 : 0});
   return loss;
 }
 

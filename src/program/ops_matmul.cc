@@ -113,8 +113,12 @@ Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
   const Tensor input = Cast(tape, x, compute, label);
   const Tensor w = CastWeight(tape, weight, compute, label);
   const Tensor b = bias.defined() ? CastWeight(tape, bias, compute, label) : Tensor();
-  Tensor out = tape.New({x.rows(), weight.rows()}, compute, output_role, label);
-  Gemm(tape, label, x.rows(), weight.rows(), x.cols(), compute);
+  Tensor out = tape.TakeKept(KernelClass::kGemm);
+  if (!out.defined()) {
+    out = tape.New({x.rows(), weight.rows()}, compute, output_role, label);
+    Gemm(tape, label, x.rows(), weight.rows(), x.cols(), compute);
+    tape.Keep(KernelClass::kGemm, out);
+  }
   tape.Record(label, LinearBackward, {input, w, b}, out,
               {tape.Wants(w) ? input : Tensor(), tape.Wants(input) ? w : Tensor()});
   return out;

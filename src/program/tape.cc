@@ -50,6 +50,7 @@ Tape::Tape(std::size_t expected_events) {
 Tape::~Tape() {
   closing_ = true;  // references that die now are not part of the recording
   cast_cache_.clear();
+  kept_.clear();
   gradients_.clear();
   nodes_.clear();
 }
@@ -308,6 +309,30 @@ Shape BackwardContext::InputShape(int input) const {
 }
 spec::Dtype BackwardContext::InputDtype(int input) const {
   return tape_.values_[Index(node_.inputs[Index(input)])].dtype;
+}
+
+// Selective checkpointing.
+
+void Tape::set_keeping(Keeping keeping) {
+  keeping_ = keeping;
+  products_ = 0;
+  taken_ = 0;
+}
+
+// Of matrix products the first, the third, … Attention has two outputs, each asked for alone.
+bool Tape::IsDear(KernelClass kernel) {
+  if (kernel == KernelClass::kAttentionForward) return true;
+  return kernel == KernelClass::kGemm && ++products_ % 2 == 1;
+}
+
+Tensor Tape::TakeKept(KernelClass kernel) {
+  if (keeping_ != Keeping::kTake || !IsDear(kernel)) return {};
+  const Tensor kept = std::exchange(kept_[taken_++], Tensor());
+  return DetachedView(kept, {kept.rows(), kept.cols()});
+}
+
+void Tape::Keep(KernelClass kernel, const Tensor& output) {
+  if (keeping_ == Keeping::kKeep && IsDear(kernel)) kept_.push_back(output);
 }
 
 // Autocast.

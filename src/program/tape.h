@@ -142,6 +142,15 @@ class Tape {
   // backward(retain_graph=True): saved tensors outlive it.
   void set_retain_graph(bool retain) { retain_graph_ = retain; }
 
+  // Selective checkpointing: outputs of attention and of every other matrix product that a forward
+  // pass makes while they are kept are taken again, not made anew, when the block is recomputed
+  // (torchtitan models/llama3/infra/parallelize.py _custom_policy).
+  enum class Keeping : std::uint8_t { kOff, kKeep, kTake };
+  void set_keeping(Keeping keeping);
+  // What was kept of the operation that is about to run; undefined: it has to run.
+  Tensor TakeKept(KernelClass kernel);
+  void Keep(KernelClass kernel, const Tensor& output);
+
   // Autocast.
   // Low-precision dtype of the autocast region, or nullopt-like kFp32 when it is off.
   spec::Dtype autocast() const { return autocast_; }
@@ -210,6 +219,7 @@ class Tape {
   void AccumulateInto(std::int32_t value, Tensor gradient);
   void AccumulateLeaf(Leaf& leaf, Tensor gradient);
   void Issue(Operation operation);
+  bool IsDear(KernelClass kernel);
   void RunNode(Node& node);
   void MoveStorage(Storage& storage, Slot slot, Role role);
 
@@ -219,6 +229,10 @@ class Tape {
   std::vector<Node> nodes_;
   std::vector<Tensor> gradients_;                            // by value
   std::vector<std::pair<std::int32_t, Tensor>> cast_cache_;  // leaf value → cast
+  std::vector<Tensor> kept_;
+  std::size_t taken_ = 0;
+  std::int64_t products_ = 0;  // matrix products since set_keeping
+  Keeping keeping_ = Keeping::kOff;
   std::vector<Event> events_;
   std::vector<Operation> operations_;
   std::vector<std::pair<std::size_t, std::size_t>> cuts_;  // ends in events_, operations_

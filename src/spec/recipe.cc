@@ -33,7 +33,7 @@ std::string_view Name(OptimizerLoop loop) {
   return NameIn(kNames, loop);
 }
 std::string_view Name(Checkpointing checkpointing) {
-  constexpr std::array<std::string_view, 3> kNames = {"none", "full", "selective"};
+  constexpr std::array<std::string_view, 4> kNames = {"none", "full", "selective", "per-operator"};
   return NameIn(kNames, checkpointing);
 }
 std::string_view Name(AttentionImplementation attention) {

@@ -33,7 +33,9 @@ enum class Optimizer : std::uint8_t {
 };
 enum class OptimizerLoop : std::uint8_t { kFused, kForeach, kForLoop };
 // kSelective: of each layer only the modules of Recipe::recompute are run again.
-enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective };
+// kPerOperator: of a recomputed block, the outputs of attention and of every other matrix product
+// are kept (torchtitan's selective mode by operator).
+enum class Checkpointing : std::uint8_t { kNone, kFull, kSelective, kPerOperator };
 // kCudnn: cuDNN's fused attention through Transformer Engine.
 enum class AttentionImplementation : std::uint8_t { kEager, kSdpa, kFlash2, kFlash3, kCudnn };
 enum class LossKernel : std::uint8_t {
@@ -119,10 +121,13 @@ struct Recipe {
   std::optional<Checkpointing> checkpointing;
   std::optional<AttentionImplementation> attention;
   std::optional<LossKernel> loss;
+  std::optional<std::int64_t> loss_pieces;  // of a row, for head and plain loss; 0: at once
   std::optional<LoraRecipe> lora;
   std::optional<Sharding> sharding;
   ZeroRecipe zero;
-  std::optional<Dtype> load_dtype;           // of the frozen base
+  std::optional<Dtype> load_dtype;            // of the frozen base
+  std::optional<bool> reshard_after_forward;  // FSDP: off keeps whole weights until backward
+  std::optional<Dtype> reduce_dtype;  // in which shards of gradients are summed over the ranks
   std::optional<Quantization> quantization;  // QLoRA; nf4 when nothing is said
   std::optional<bool> double_quantization;   // QLoRA
   std::optional<bool> kbit_preparation;      // peft prepare_model_for_kbit_training

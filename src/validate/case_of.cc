@@ -1,7 +1,9 @@
 #include "validate/case_of.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -136,8 +138,11 @@ void SetAttention(const Run& run, Recipe& recipe) {
   }
 }
 
-void SetCheckpointing(const Run& run, Recipe& recipe) {
+void SetCheckpointing(const Run& run, const KnownFramework& framework, Recipe& recipe) {
   if (run.checkpointing == "full") recipe.checkpointing = spec::Checkpointing::kFull;
+  if (run.checkpointing == "selective" && framework.has_selective) {
+    recipe.checkpointing = spec::Checkpointing::kPerOperator;
+  }
   if (run.checkpointing == "none") recipe.checkpointing = spec::Checkpointing::kNone;
 }
 
@@ -162,12 +167,47 @@ std::vector<std::string> TargetsIn(const spec::ModelSpec& model,
   return found.empty() ? targets : found;
 }
 
-void SetAdapters(const Run& run, const spec::ModelSpec& model, Recipe& recipe) {
+// litgpt and torchtune name what a matrix does; transformers has a module for each in most models.
+struct PartName {
+  std::string_view word;
+  std::array<std::string_view, 3> modules;
+};
+constexpr std::array kPartNames = {PartName{"attn.qkv: q,v", {"q_proj", "v_proj"}},
+                                   PartName{"q", {"q_proj"}},
+                                   PartName{"v", {"v_proj"}},
+                                   PartName{"query", {"q_proj"}},
+                                   PartName{"key", {"k_proj"}},
+                                   PartName{"value", {"v_proj"}},
+                                   PartName{"projection", {"o_proj"}},
+                                   PartName{"output_proj", {"o_proj"}},
+                                   PartName{"mlp", {"gate_proj", "up_proj", "down_proj"}}};
+
+// Errors: a part that is no module of its own in this model.
+Expected<std::vector<std::string>> TargetsByPart(const spec::ModelSpec& model,
+                                                 const std::vector<std::string>& words) {
+  std::vector<std::string> targets;
+  for (const std::string& word : words) {
+    const auto* const part = std::find_if(kPartNames.begin(), kPartNames.end(),
+                                          [&](const PartName& p) { return p.word == word; });
+    const std::array<std::string_view, 3> itself = {word};
+    for (const std::string_view module : part != kPartNames.end() ? part->modules : itself) {
+      if (module.empty()) continue;
+      if (!IsModuleOf(model, module)) {
+        return Fail(Error("fused", "LoRA on a part of a fused matrix (" + word + ")"));
+      }
+      targets.emplace_back(module);
+    }
+  }
+  return targets;
+}
+
+void SetAdapters(const Run& run, const spec::ModelSpec& model,
+                 const std::vector<std::string>& targets, Recipe& recipe) {
   if (recipe.method == Method::kFull || !run.lora) return;
   spec::LoraRecipe lora;
   lora.rank = run.lora->rank.value_or(lora.rank);
   lora.dropout = run.lora->dropout.value_or(0.0);
-  lora.targets = TargetsIn(model, run.lora->targets);
+  lora.targets = TargetsIn(model, targets);
   if (const Node* saved = run.settings.Find("modules_to_save")) {
     for (const Node& name : saved->items) lora.modules_to_save.push_back(name.text);
   }
@@ -199,7 +239,12 @@ void SetZero(const Run& run, const KnownFramework& framework, Recipe& recipe) {
   }
 }
 
-Recipe RecipeOf(const Run& run, const spec::ModelSpec& model, const KnownFramework& framework) {
+Expected<Recipe> RecipeOf(const Run& run, const spec::ModelSpec& model,
+                          const KnownFramework& framework) {
+  std::vector<std::string> targets = run.lora ? run.lora->targets : std::vector<std::string>();
+  if (framework.names_parts) {
+    ASSIGN_OR_RETURN(targets, TargetsByPart(model, targets));
+  }
   Recipe recipe;
   recipe.method = MethodOf(run);
   recipe.framework = framework.facts;
@@ -208,15 +253,41 @@ Recipe RecipeOf(const Run& run, const spec::ModelSpec& model, const KnownFramewo
   recipe.micro_batch = run.micro_batch;
   recipe.gradient_accumulation = run.accumulation;
   recipe.sequence_length = run.length;
-  SetCheckpointing(run, recipe);
+  SetCheckpointing(run, framework, recipe);
   SetAttention(run, recipe);
+  // Composer's "PURE" sums gradients in the compute dtype; its "DEFAULT" is the framework's own.
+  if (Setting(run, "fsdp_mixed_precision") == "PURE") recipe.reduce_dtype = Dtype::kBf16;
+  if (run.kernels == "none" && framework.chunks_loss_by_choice) recipe.loss_pieces = 0;
+  const Node* strategy = run.parallel.Find("fsdp");
+  const bool keeps_whole = strategy != nullptr && strategy->text == "shard_grad_op";
+  if (keeps_whole || Setting(run, "reshard_after_forward") == "never") {
+    recipe.reshard_after_forward = false;
+  }
   SetKernels(run, recipe);
-  SetAdapters(run, model, recipe);
+  SetAdapters(run, model, targets, recipe);
   const spec::Sharding sharding = ShardingOf(run);
   if (sharding != spec::Sharding::kNone) recipe.sharding = sharding;
   SetZero(run, framework, recipe);
   recipe.padding_free = run.packing;
   return recipe;
+}
+
+// A head of its own, as wide as the embedding that it is tied to elsewhere.
+ModelPointer Untied(const ModelPointer& model) {
+  if (!model->tied_head) return model;
+  auto untied = std::make_shared<spec::ModelSpec>(*model);
+  untied->tied_head = false;
+  spec::Stack& text = untied->stacks.back();  // as ModelSpec::Text
+  for (const spec::TensorSpec& tensor : text.before) {
+    if (tensor.part != spec::Part::kTokenEmbedding) continue;
+    spec::TensorSpec head = tensor;
+    head.name = "lm_head.weight";
+    head.part = spec::Part::kHead;
+    head.is_linear = true;
+    text.after.push_back(std::move(head));
+    break;
+  }
+  return untied;
 }
 
 // Names of cards carry remarks: "H100 96GB HBM2e (500W, 94.99 GiB usable)".
@@ -266,9 +337,10 @@ Expected<verdict::Case> CaseOf(const Run& run, const catalog::Catalog& catalog,
   if (!question.model->not_simulated.empty()) {
     return Fail(Error("not-simulated", "model: " + question.model->not_simulated));
   }
+  if (framework.unties_head) question.model = Untied(question.model);
   ASSIGN_OR_RETURN(question.machine, MachineOf(run, catalog));
   ASSIGN_OR_RETURN(question.facts, FactsOf(framework, VersionsOf(run)));
-  question.recipe = RecipeOf(run, *question.model, framework);
+  ASSIGN_OR_RETURN(question.recipe, RecipeOf(run, *question.model, framework));
   if (framework.splits_models) SetMegatron(run, question.machine.gpu, question.recipe);
   return question;
 }

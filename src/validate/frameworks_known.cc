@@ -56,6 +56,34 @@ constexpr std::array kFrameworks = {
     Megatron("megatron-bridge", "megatron-bridge"),
     Megatron("nemo (Megatron-Core)", "nemo"),
     Megatron("NeMo/Megatron-Core", "nemo"),
+    KnownFramework{.name = "llm-foundry (composer fsdp)",
+                   .facts = "composer",
+                   .source = "llm-foundry scripts/train/yamls/pretrain",
+                   .has_plain_gpt = true},
+    KnownFramework{.name = "torchtitan",
+                   .facts = "torchtitan",
+                   .source = "torchtitan/train.py",
+                   .fsdp = spec::Sharding::kFsdp2,
+                   .has_selective = true},
+    KnownFramework{.name = "litgpt",
+                   .facts = "litgpt",
+                   .has_autocast = false,
+                   .has_plain_optimizer = true,
+                   .source = "litgpt/finetune/*.py",
+                   .names_parts = true,
+                   .unties_head = true},
+    KnownFramework{.name = "torchtune",
+                   .facts = "torchtune",
+                   .has_autocast = false,
+                   .source = "torchtune/recipes",
+                   .fsdp = spec::Sharding::kFsdp2,
+                   .names_parts = true,
+                   .chunks_loss_by_choice = true},
+    KnownFramework{.name = "fsdp_qlora (train.py)",
+                   .facts = "fsdp_qlora",
+                   .has_autocast = false,
+                   .has_plain_optimizer = true,
+                   .source = "fsdp_qlora train.py"},
 };
 
 struct Release {
@@ -214,7 +242,13 @@ FrameworkMatch MatchFramework(std::string_view written) {
 }
 
 Expected<plan::FactTable> FactsOf(const KnownFramework& framework, std::string_view versions) {
-  const std::vector<Named> named = ReadVersions(versions);
+  ASSIGN_OR_RETURN(const plan::FactTable current, frameworks::FindFacts(framework.facts, ""));
+  const auto has = [&](std::string_view package) {
+    return std::any_of(current.stack().packages.begin(), current.stack().packages.end(),
+                       [&](const plan::Package& p) { return p.name == package; });
+  };
+  std::vector<Named> named = ReadVersions(versions);
+  std::erase_if(named, [&](const Named& item) { return !has(item.package); });
   std::string text;
   int newest = 0;
   for (const Named& item : named) {
@@ -226,10 +260,9 @@ Expected<plan::FactTable> FactsOf(const KnownFramework& framework, std::string_v
     return frameworks::FindFacts(framework.facts, MegatronVersions(versions));
   }
   for (const std::string_view package : kPackages) {
-    const bool is_absent = package == "trl" && framework.facts == "transformers";
-    if (newest == 0 || is_absent || IsNamed(named, package)) continue;
-    const auto current = CurrentIn(package, newest);
-    if (current) text += " " + std::string(package) + "==" + plan::Text(*current);
+    if (newest == 0 || !has(package) || IsNamed(named, package)) continue;
+    const auto release = CurrentIn(package, newest);
+    if (release) text += " " + std::string(package) + "==" + plan::Text(*release);
   }
   return frameworks::FindFacts(framework.facts, text);
 }

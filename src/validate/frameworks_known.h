@@ -7,6 +7,7 @@
 
 #include "base/expected.h"
 #include "plan/facts.h"
+#include "spec/recipe.h"
 #include "validate/record.h"
 
 namespace trainfit::validate {
@@ -27,6 +28,17 @@ struct KnownFramework {
   // reduce_bucket_size of its ZeRO-2 configuration; 0: "auto", as transformers fills it in.
   std::int64_t zero2_bucket = 0;
   bool splits_models = false;  // Megatron's relatives: their flags are read by megatron_run.h
+  spec::Sharding fsdp = spec::Sharding::kFsdp1;  // what "fsdp" in a record means
+  // GPT-like models of given sizes have an exact GELU and no dropout.
+  bool has_plain_gpt = false;
+  // "selective" checkpointing is that of spec::Checkpointing::kPerOperator.
+  bool has_selective = false;
+  // LoRA targets are named by what they are: "query", "projection", "mlp".
+  bool names_parts = false;
+  // Head and loss go by pieces only where a record's kernels say so.
+  bool chunks_loss_by_choice = false;
+  // A head that is tied to the embedding elsewhere is a matrix of its own (litgpt/model.py).
+  bool unties_head = false;
 };
 
 struct FrameworkMatch {

@@ -7,6 +7,7 @@
 #include "base/json_writer.h"
 #include "config/json_reader.h"
 #include "readers/model_config.h"
+#include "validate/frameworks_known.h"
 
 namespace trainfit::validate {
 namespace {
@@ -79,7 +80,9 @@ bool IsGptLike(const Node& arch) {
   return Word(arch, "family") == "gpt" || Flag(arch, "learned_pos_emb").value_or(false);
 }
 
-void WriteGpt(const Node& arch, const Sizes& sizes, JsonWriter& json) {
+void WriteGpt(const Node& arch, const Sizes& sizes, const GptStyle& style, JsonWriter& json) {
+  json.Field("activation_function", style.activation).Field("attn_pdrop", style.dropout);
+  json.Field("resid_pdrop", style.dropout).Field("embd_pdrop", style.dropout);
   json.Field("model_type", "gpt2").Field("n_layer", sizes.layers).Field("n_embd", sizes.hidden);
   json.Field("n_head", sizes.heads).Field("n_inner", sizes.ffn).Field("vocab_size", sizes.vocab);
   json.Field("n_positions", Size(arch, "max_pos").value_or(sizes.hidden));
@@ -100,8 +103,8 @@ void WriteLlama(const Node& arch, const Sizes& sizes, JsonWriter& json) {
   json.Field("mlp_bias", Flag(arch, "bias").value_or(false));
 }
 
-Expected<ModelPointer> Build(const std::string& name, const Node& arch) {
-  ASSIGN_OR_RETURN(std::string text, ConfigOfSizes(arch));
+Expected<ModelPointer> Build(const std::string& name, const Node& arch, const GptStyle& style) {
+  ASSIGN_OR_RETURN(std::string text, ConfigOfSizes(arch, style));
   ASSIGN_OR_RETURN(const Node root, config::ParseJson("sizes of " + name, std::move(text)));
   ASSIGN_OR_RETURN(spec::ModelSpec model, readers::ReadModelConfig(root, name, nullptr));
   model.source = "sizes that the record gives";
@@ -131,13 +134,15 @@ Expected<ModelPointer> FindAnew(const catalog::Catalog& catalog, const Run& run)
   Expected<ModelPointer> named = FromCatalog(catalog, name);
   const bool has_sizes = run.arch.kind == NodeKind::kObject && !run.arch.members.empty();
   if (named.has_value() && !(has_sizes && Contradicts(**named, run.arch))) return named;
-  if (has_sizes) return Build(run.model, run.arch);
+  const FrameworkMatch match = MatchFramework(run.framework);
+  const bool is_plain = match.known != nullptr && match.known->has_plain_gpt;
+  if (has_sizes) return Build(run.model, run.arch, is_plain ? GptStyle{"gelu", 0} : GptStyle());
   return Fail(Error("unknown-model", "model not in the catalogue"));
 }
 
 }  // namespace
 
-Expected<std::string> ConfigOfSizes(const Node& arch) {
+Expected<std::string> ConfigOfSizes(const Node& arch, const GptStyle& style) {
   if (const std::string more = MoreThanSizes(arch); !more.empty()) {
     return Fail(Error("more-than-sizes", "model not in the catalogue: " + more));
   }
@@ -145,7 +150,7 @@ Expected<std::string> ConfigOfSizes(const Node& arch) {
   JsonWriter json;
   json.BeginObject();
   if (IsGptLike(arch)) {
-    WriteGpt(arch, sizes, json);
+    WriteGpt(arch, sizes, style, json);
   } else {
     WriteLlama(arch, sizes, json);
   }
@@ -154,7 +159,7 @@ Expected<std::string> ConfigOfSizes(const Node& arch) {
 }
 
 Expected<ModelPointer> ModelFinder::Find(const Run& run) {
-  std::string key = run.model;
+  std::string key = run.framework + " " + run.model;
   if (run.arch.document != nullptr) {
     key += run.arch.document->text.substr(run.arch.begin, run.arch.end - run.arch.begin);
   }

@@ -28,8 +28,14 @@ class ModelFinder {
   std::map<std::string, Expected<ModelPointer>> known_;
 };
 
+// What a GPT-like model's sizes do not say, GPT-2's own unless the framework builds others.
+struct GptStyle {
+  std::string_view activation = "gelu_new";
+  double dropout = 0.1;
+};
+
 // The sizes of a record as a config.json: GPT-2's keys for learned positions and a plain MLP,
 // Llama's for the rest. Errors: sizes that are missing, or parts that need more than sizes.
-Expected<std::string> ConfigOfSizes(const config::Node& arch);
+Expected<std::string> ConfigOfSizes(const config::Node& arch, const GptStyle& style = {});
 
 }  // namespace trainfit::validate

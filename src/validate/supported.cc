@@ -99,9 +99,10 @@ Reason Parallel(const Run& run) {
   if (is_deepspeed && !plan::IsZero(ShardingOf(run))) {
     return "DeepSpeed: stage 1, 2 or 3 not stated";
   }
-  const spec::Sharding sharding = ShardingOf(run);
-  if (*run.gpus > 1 && !SupportedBySharding(sharding)) {
-    return "sharding " + std::string(spec::Name(sharding));
+  constexpr std::array<std::string_view, 3> kStrategies = {"", "full_shard", "shard_grad_op"};
+  const Node* strategy = run.parallel.Find("fsdp");
+  if (strategy != nullptr && !IsOneOf(strategy->text, kStrategies)) {
+    return "FSDP strategy " + strategy->text;
   }
   return std::nullopt;
 }
@@ -117,6 +118,14 @@ Reason Offload(const Run& run) {
     if (!is_zero || !is_known) return "offload of " + member.key;
   }
   return std::nullopt;
+}
+
+// Per operator; other programs, and torchtitan's other ways, mean something else by the word.
+bool HasSelective(const Run& run) {
+  const std::string option = Setting(run, "selective_ac_option");
+  const FrameworkMatch match = MatchFramework(run.framework);
+  return match.known != nullptr && match.known->has_selective &&
+         (option.empty() || option.starts_with("op"));
 }
 
 Reason Numbers(const Run& run) {
@@ -142,7 +151,8 @@ Reason Numbers(const Run& run) {
                                                             "adam"};
   if (!IsOneOf(run.optimizer, kOptimizers)) return "optimizer " + run.optimizer;
   constexpr std::array<std::string_view, 3> kCheckpointing = {"", "none", "full"};
-  if (!IsOneOf(run.checkpointing, kCheckpointing)) {
+  const bool is_selective = run.checkpointing == "selective" && HasSelective(run);
+  if (!is_selective && !IsOneOf(run.checkpointing, kCheckpointing)) {
     return run.checkpointing + " activation checkpointing";
   }
   constexpr std::array<std::string_view, 5> kAttention = {"", "eager", "sdpa", "flash2", "flash3"};
@@ -152,9 +162,11 @@ Reason Numbers(const Run& run) {
 
 Reason Kernels(const Run& run) {
   if (SplitsModels(run)) return std::nullopt;
-  constexpr std::array<std::string_view, 8> kKnown = {
+  constexpr std::array<std::string_view, 10> kKnown = {
       "",
       "none",
+      "chunked CE",
+      "chunked CE (lm_head_chunk_size 128)",
       "huggingface",
       "liger",
       "foak (unsloth triton CE/RMSNorm/RoPE)",
@@ -185,15 +197,13 @@ constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapt
 
 }  // namespace
 
-bool SupportedBySharding(spec::Sharding sharding) {
-  // frameworks/huggingface/: one strategy a file; the other lowerings are not written yet.
-  return sharding == spec::Sharding::kNone || sharding == spec::Sharding::kDdp ||
-         sharding == spec::Sharding::kFsdp2 || plan::IsZero(sharding);
-}
-
 spec::Sharding ShardingOf(const Run& run) {
   const bool is_alone = run.gpus.value_or(1) <= 1;
-  if (!is_alone && run.parallel.Find("fsdp") != nullptr) return spec::Sharding::kFsdp1;
+  if (!is_alone && run.parallel.Find("fsdp") != nullptr) {
+    if (Setting(run, "fsdp") == "FSDP1") return spec::Sharding::kFsdp1;
+    const FrameworkMatch match = MatchFramework(run.framework);
+    return match.known != nullptr ? match.known->fsdp : spec::Sharding::kFsdp1;
+  }
   constexpr std::array kStages = {spec::Sharding::kZero1, spec::Sharding::kZero2,
                                   spec::Sharding::kZero3};
   // DeepSpeed's optimizer works with one rank as well, with master weights and buckets.

@@ -9,9 +9,6 @@
 
 namespace trainfit::validate {
 
-// Whether frameworks::BuildProgram makes the program of a model spread like this.
-bool SupportedBySharding(spec::Sharding sharding);
-
 // A short reason, the same for all records that it concerns: "framework litgpt: no fact rows yet",
 // "tensor parallel", "quantization gptq-int4". Absent: the run can be turned into a case.
 std::optional<std::string> WhyNotSimulated(const Run& run);

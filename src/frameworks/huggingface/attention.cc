@@ -46,6 +46,9 @@ Tensor Rotate(const Layer& layer, const spec::Attention& attention, const Tensor
               const Tensor& cos_sin, const char* label) {
   program::Tape& tape = layer.tape;
   if (layer.plan.liger_kernels) return program::RotaryFused(tape, x, label);
+  if (layer.plan.facts.Is(plan::Fact::kRotaryInFp32)) {
+    return program::RotaryInFp32(tape, x, label);
+  }
   if (attention.rotary_dim >= attention.head_dim) {
     return program::RotaryEager(tape, x, cos_sin, label);
   }

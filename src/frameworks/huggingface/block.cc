@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "frameworks/huggingface/ends.h"
+#include "frameworks/huggingface/sharding.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -18,6 +19,8 @@ constexpr Slot kInput{-1, program::kCarrySlot};
 constexpr Slot kOutput{0, program::kCarrySlot};
 constexpr Slot kInputGradient{-1, program::kCarryGradientSlot};
 constexpr Slot kOutputGradient{0, program::kCarryGradientSlot};
+constexpr Slot kHeldInput{0, program::kBoundarySlots + 8};
+constexpr Slot kHeldGradient{0, program::kBoundarySlots + 9};
 
 class BlockRecorder {
  public:
@@ -36,13 +39,18 @@ class BlockRecorder {
   }
 
   BlockSegments Record(program::SegmentStore& store) {
-    if (plan_.checkpointing == spec::Checkpointing::kFull) {
+    if (plan_.checkpointing != spec::Checkpointing::kNone) {
       Checkpointed();
     } else {
       Plain();
     }
     const auto leaves = tape_.Finish(store);
-    return {leaves[0], leaves[1], leaves[2], output_};
+    BlockSegments block{leaves[0], leaves[1], leaves[2], nullptr, nullptr, output_};
+    if (leaves.size() > 3) {
+      block.release_input = leaves[3];
+      block.release_gradient = leaves[4];
+    }
+    return block;
   }
 
  private:
@@ -93,7 +101,9 @@ class BlockRecorder {
   // reference to the incoming gradient and the recomputed output until it returns.
   void Checkpointed() {
     EnterAutocast();
+    const bool keeps = plan_.checkpointing == spec::Checkpointing::kPerOperator;
     tape_.set_grad_enabled(false);
+    if (keeps) tape_.set_keeping(Tape::Keeping::kKeep);
     Tensor x = Input(Role::kCheckpoints);
     Tensor out = Run(x);
     tape_.Handover(std::move(out), kOutput, Role::kCheckpoints);
@@ -106,7 +116,9 @@ class BlockRecorder {
     Tensor gradient = OutputGradient();
     const Tensor wrt = tape_.Ghost(x);
     tape_.set_recomputing(true);
+    if (keeps) tape_.set_keeping(Tape::Keeping::kTake);
     Tensor recomputed = Run(x);
+    tape_.set_keeping(Tape::Keeping::kOff);
     tape_.set_recomputing(false);
     const Tensor root = tape_.Ghost(recomputed);
     ExitAutocast();
@@ -117,9 +129,27 @@ class BlockRecorder {
       recomputed.reset();
     }
     Backpropagate(root, std::move(gradient), wrt);
-    held.reset();
     recomputed.reset();
+    if (HoldsInputs(plan_, stream_)) {
+      Hold(std::move(x), std::move(held));
+      return;
+    }
+    held.reset();
     x.reset();
+    tape_.Cut();
+  }
+
+  // Kept until the end of the whole backward pass, each released by a leaf of its own.
+  void Hold(Tensor input, Tensor gradient) {
+    const Bytes input_bytes = input.bytes();
+    const Bytes gradient_bytes = gradient.bytes();
+    tape_.Handover(std::move(input), kHeldInput, Role::kCheckpoints);
+    tape_.Handover(std::move(gradient), kHeldGradient, Role::kActivations);
+    tape_.Cut();
+    tape_.FreeSlot(kHeldInput, input_bytes, Role::kCheckpoints, "block input");
+    tape_.Cut();
+    tape_.FreeSlot(kHeldGradient, gradient_bytes, Role::kActivations,
+                   "gradient of the residual stream");
     tape_.Cut();
   }
 

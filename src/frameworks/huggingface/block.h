@@ -12,7 +12,10 @@ struct BlockSegments {
   const program::Segment* forward = nullptr;
   const program::Segment* exit_autocast = nullptr;  // what leaving the autocast region frees
   const program::Segment* backward = nullptr;       // with recomputation under checkpointing
-  spec::Dtype output = spec::Dtype::kBf16;          // of the residual stream after the block
+  // What FSDP1 holds beyond the block's backward (sharding.h, HoldsInputs); nullptr: nothing.
+  const program::Segment* release_input = nullptr;
+  const program::Segment* release_gradient = nullptr;  // the one that came in from above
+  spec::Dtype output = spec::Dtype::kBf16;             // of the residual stream after the block
 };
 
 // Records `kind` at frame 0: its input is frame -1's carry slot, its output frame 0's.

@@ -100,9 +100,10 @@ Tensor Embed(const Layer& layer, bool head_was_first) {
 }
 
 // Logits as the framework makes them, and the loss on them. Returns the loss; what the model's
-// output still refers to dies at the end of this function, as in Trainer.compute_loss.
-Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight,
-                 const Tensor& bias) {
+// output still refers to dies at the end of this function, as in Trainer.compute_loss, unless the
+// training loop holds it.
+Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight, const Tensor& bias,
+                 Tensor& output) {
   Tape& tape = layer.tape;
   const plan::Plan& plan = layer.plan;
   Tensor logits = program::Linear(tape, hidden, weight, bias, "logits", Role::kLogits);
@@ -117,8 +118,9 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight,
   const auto upcast = [&](const Tensor& x) {
     return program::Cast(tape, x, Dtype::kFp32, "logits.float()", Role::kLogits);
   };
-  if (path == plan::LossPath::kModelDtype) {
-    return entropy(logits);
+  if (path == plan::LossPath::kModelDtype) return entropy(logits);
+  if (path == plan::LossPath::kFusedEntropy) {
+    return program::CrossEntropyFused(tape, logits, "cross entropy");
   }
   if (path == plan::LossPath::kFloatInForwardShifted) logits = upcast(logits);
   Tensor loss;
@@ -135,13 +137,16 @@ Tensor PlainLoss(const Layer& layer, const Tensor& hidden, const Tensor& weight,
   }
   const bool is_mixed = plan.autocast && plan.facts.Is(plan::Fact::kOutputsToFp32);
   if (is_mixed && logits.dtype() != Dtype::kFp32) {
-    const Tensor output =
+    const Tensor copy =
         tape.New({logits.rows(), logits.cols()}, Dtype::kFp32, Role::kLogits, "outputs in fp32");
   }
+  if (plan.facts.Is(plan::Fact::kOutputsHeld)) output = logits;
   return loss;
 }
 
-Tensor Loss(const Layer& layer, const Tensor& hidden, const Tensor& weight, const Tensor& bias) {
+// `output`: what the caller of the model holds of the logits.
+Tensor Loss(const Layer& layer, const Tensor& hidden, const Tensor& weight, const Tensor& bias,
+            Tensor& output) {
   Tape& tape = layer.tape;
   switch (layer.plan.loss) {
     case spec::LossKernel::kFusedLinear:
@@ -155,8 +160,22 @@ Tensor Loss(const Layer& layer, const Tensor& hidden, const Tensor& weight, cons
                                      "chunked log-probabilities");
     }
     default:
-      return PlainLoss(layer, hidden, weight, bias);
+      break;
   }
+  if (layer.plan.loss == spec::LossKernel::kPlain && layer.plan.loss_pieces > 0) {
+    const auto& facts = layer.plan.facts;
+    const bool upcasts = facts.Value(plan::Fact::kLossPath) !=
+                         static_cast<std::int64_t>(plan::LossPath::kModelDtype);
+    const std::int32_t head = layer.frame.Find(Part::kHead);
+    const program::PiecesSettings settings{
+        .pieces = layer.plan.loss_pieces,
+        .upcast = upcasts,
+        .hold = facts.Is(plan::Fact::kOutputsHeld),
+        .quantized = head >= 0 && layer.frame.held(head).quantized_4bit};
+    return program::CrossEntropyByPieces(tape, hidden, weight, bias, settings,
+                                         "cross entropy by pieces");
+  }
+  return PlainLoss(layer, hidden, weight, bias, output);
 }
 
 }  // namespace
@@ -174,7 +193,7 @@ bool InputWantsGradient(const plan::Plan& plan) {
   for (std::int32_t i = 0; i < before.size(); ++i) {
     if (before.held(i).trainable || before.held(i).saved_copy) return true;
   }
-  return plan.checkpointing == spec::Checkpointing::kFull;
+  return plan.checkpointing != spec::Checkpointing::kNone;
 }
 
 EndSegments RecordEmbedding(const plan::Plan& plan, program::SegmentStore& store,
@@ -224,6 +243,7 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
                         "last hidden state");
   const Tensor wrt = tape.Ghost(x);
   Tensor loss;
+  Tensor output;
   {
     const Tensor hidden = ApplyNorm(layer, x, Part::kFinalNorm, stack.final_norm);
     x.reset();
@@ -232,7 +252,10 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
         head >= 0 ? frame.WeightLeaf(head) : before.WeightLeaf(before.Find(Part::kTokenEmbedding));
     const std::int32_t head_bias = frame.Find(Part::kHead, true);
     const Tensor bias = head_bias >= 0 ? tape.Parameter(frame.WeightLeaf(head_bias)) : Tensor();
-    loss = Loss(layer, hidden, tape.Parameter(leaf), bias);
+    const bool is_quantized = head >= 0 && frame.held(head).quantized_4bit;
+    const Tensor weight =
+        is_quantized ? tape.Borrowed(leaf.shape, plan.compute_dtype) : tape.Parameter(leaf);
+    loss = Loss(layer, hidden, weight, bias, output);
   }
   tape.Cut();
   tape.DropCastCache();
@@ -241,6 +264,7 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
   Tensor seed = tape.New({loss.rows(), loss.cols()}, loss.dtype(), Role::kActivations, "loss");
   Tensor gradient = tape.Backward(loss, std::move(seed), wrt);
   loss.reset();
+  output.reset();
   CHECK(gradient.defined()) << "no gradient reached the last hidden state";
   tape.Handover(std::move(gradient), {-1, program::kCarryGradientSlot}, Role::kActivations);
   tape.Cut();

@@ -32,9 +32,10 @@ constexpr std::int32_t kUnsharded = program::kWeightSlots + (1 << 14);
 struct Unit {
   const Segment* gather = nullptr;  // all-gather into one buffer
   const Segment* free_gather = nullptr;
-  const Segment* copy_out = nullptr;  // whole parameters appear
-  const Segment* reshard = nullptr;   // whole parameters disappear
-  const Segment* reduce = nullptr;    // gradients → shard, the input buffer stays
+  const Segment* copy_out = nullptr;     // whole parameters appear
+  const Segment* reshard = nullptr;      // whole parameters disappear
+  const Segment* reduce = nullptr;       // gradients → shard, the input buffer stays
+  const Segment* reduce_more = nullptr;  // … → added to the shard that is there
   const Segment* free_reduce_input = nullptr;
   const Segment* zero_grad = nullptr;  // the shard of the gradients disappears
 };
@@ -45,6 +46,7 @@ struct Whole {
   Slot gradient;
   Bytes bytes;           // as gathered, padded to the ranks
   Bytes gradient_bytes;  // 0: frozen
+  Bytes reduced_bytes;   // in the reduce dtype
   Bytes shard_gradient;  // in the parameter's own dtype
   const char* label = "";
 };
@@ -56,7 +58,7 @@ class UnitRecorder {
     for (const Frame* frame : frames) AddFrame(*frame);
     for (const Whole& whole : parameters_) {
       gathered_ += whole.bytes;
-      reduced_ += whole.gradient_bytes;
+      reduced_ += whole.reduced_bytes;
       sharded_gradients_ += whole.shard_gradient;
     }
   }
@@ -80,13 +82,14 @@ class UnitRecorder {
         tape.FreeSlot(w.slot, w.bytes, Role::kCommunication, "unsharded parameters");
       }
     });
-    unit.reduce = Leaf([&](Tape& tape) { Reduce(tape); });
+    unit.reduce = Leaf([&](Tape& tape) { Reduce(tape, false); });
+    unit.reduce_more = Leaf([&](Tape& tape) { Reduce(tape, true); });
     unit.free_reduce_input = Leaf([&](Tape& tape) {
       if (reduced_ == Bytes()) return;
       // _fsdp_param_group.py post_backward: before its input is freed.
       tape.Wait(Stream::kCompute, Stream::kReduceScatter);
       tape.FreeSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input",
-                    Place::kGpu, Stream::kReduceScatter);
+                    Place::kGpu, ReduceInputStream());
     });
     unit.zero_grad = Leaf([&](Tape& tape) {
       if (reduced_ == Bytes()) return;
@@ -102,7 +105,7 @@ class UnitRecorder {
       const spec::TensorSpec& tensor = frame.tensor(i);
       if (frame.held(i).quantized_4bit) {
         const Bytes packed = FourBitSize(tensor.Elements(), false).packed;
-        parameters_.push_back({UnshardedSlot(frame, i), {}, packed, {}, {}, "packed weights"});
+        parameters_.push_back({UnshardedSlot(frame, i), {}, packed, {}, {}, {}, "packed weights"});
       } else {
         Add(frame, i, frame.WeightLeaf(i), frame.held(i).dtype);
       }
@@ -125,8 +128,9 @@ class UnitRecorder {
     whole.gradient = leaf.gradient;
     whole.bytes = Bytes(padded * spec::ElementBytes(leaf.dtype));
     if (leaf.trainable) {
-      whole.gradient_bytes =
-          Bytes(leaf.shape.rows * leaf.shape.cols * spec::ElementBytes(leaf.dtype));
+      const std::int64_t elements = leaf.shape.rows * leaf.shape.cols;
+      whole.gradient_bytes = Bytes(elements * spec::ElementBytes(leaf.dtype));
+      whole.reduced_bytes = Bytes(elements * spec::ElementBytes(ReduceDtype(plan_, leaf.dtype)));
       whole.shard_gradient = Bytes(shard * spec::ElementBytes(stored));
     }
     whole.label = leaf.label;
@@ -147,11 +151,16 @@ class UnitRecorder {
     tape.FreeSlot(slot, bytes, Role::kCommunication, label, Place::kGpu, stream);
   }
 
+  Stream ReduceInputStream() const {
+    return plan_.facts.Is(plan::Fact::kReduceInputAside) ? Stream::kReduceScatter
+                                                         : Stream::kCompute;
+  }
+
   // The shards are cast into the compute dtype first; the buffer holds all ranks' shards.
   void Gather(Tape& tape) {
     tape.AllocSlot(kGather, gathered_, Role::kCommunication, "gather buffer", Place::kGpu,
                    Stream::kAllGather);
-    if (plan_.autocast && reduced_ > Bytes()) {
+    if (IsMixed(plan_) && reduced_ > Bytes()) {
       Pass(tape, kPassing, Bytes(gathered_.value() / plan_.parallel.data), "cast of the shard",
            Stream::kAllGather);
     }
@@ -160,10 +169,10 @@ class UnitRecorder {
   }
 
   // foreach_reduce: copy-in, gradients freed, reduce-scatter, cast to the parameter's dtype.
-  void Reduce(Tape& tape) {
+  void Reduce(Tape& tape, bool is_there) {
     if (reduced_ == Bytes()) return;
     tape.AllocSlot(kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input",
-                   Place::kGpu, Stream::kReduceScatter);
+                   Place::kGpu, ReduceInputStream());
     for (const Whole& w : parameters_) {
       if (w.gradient_bytes == Bytes()) continue;
       tape.FreeSlot(w.gradient, w.gradient_bytes, Role::kGradients, w.label);
@@ -176,8 +185,10 @@ class UnitRecorder {
                    Stream::kReduceScatter);
     tape.Exchange(program::Collective::kReduceScatter, program::Group::kData, "reduce-scatter",
                   reduced_, Stream::kReduceScatter);
-    tape.AllocSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
-                   Place::kGpu, Stream::kReduceScatter);
+    if (!is_there) {
+      tape.AllocSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
+                     Place::kGpu, Stream::kReduceScatter);
+    }
     tape.FreeSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
                   Stream::kReduceScatter);
   }
@@ -201,6 +212,8 @@ class Fsdp2 : public Sharding {
     }
   }
 
+  bool AccumulatesInPlace() const override { return !SyncsEach(); }
+
   void AppendInit(Children&) override {}
 
   void BeginForward(Children& children) override {
@@ -210,11 +223,10 @@ class Fsdp2 : public Sharding {
 
   const Segment* Forward(const Position& p, const Segment* forward) override {
     const Unit& unit = UnitOf(p.kind);
-    return store_.Sequence({{unit.gather, 0},
-                            {UnitOf(p.before).free_gather, -1},
-                            {unit.copy_out, 0},
-                            {forward, 0},
-                            {unit.reshard, 0}});
+    Children children = {
+        {unit.gather, 0}, {UnitOf(p.before).free_gather, -1}, {unit.copy_out, 0}, {forward, 0}};
+    if (Reshards()) children.push_back({unit.reshard, 0});
+    return store_.Sequence(std::move(children));
   }
 
   // The root's post-forward drops the last layer's gather buffer.
@@ -225,15 +237,17 @@ class Fsdp2 : public Sharding {
   const Segment* Backward(const Position& p, const Segment* backward, Round round) override {
     const Unit& unit = UnitOf(p.kind);
     Children children;
-    if (p.after == kNoLayer) children.push_back({unit.gather, 0});
-    children.push_back({unit.copy_out, 0});
-    children.push_back({unit.free_gather, 0});
-    if (p.before != kNoLayer) children.push_back({UnitOf(p.before).gather, -1});  // prefetch
+    if (Reshards()) {
+      if (p.after == kNoLayer) children.push_back({unit.gather, 0});
+      children.push_back({unit.copy_out, 0});
+      children.push_back({unit.free_gather, 0});
+      if (p.before != kNoLayer) children.push_back({UnitOf(p.before).gather, -1});  // prefetch
+    }
     children.push_back({backward, 0});
     children.push_back({unit.reshard, 0});
     if (round.sync) {
       if (p.after != kNoLayer) children.push_back({UnitOf(p.after).free_reduce_input, 1});
-      children.push_back({unit.reduce, 0});
+      children.push_back({ReduceOf(unit, round), 0});
     }
     return store_.Sequence(std::move(children));
   }
@@ -242,7 +256,7 @@ class Fsdp2 : public Sharding {
     children.push_back({root_.reshard, 0});
     if (!round.sync) return;
     children.push_back({UnitOf(frames_.First().kind).free_reduce_input, 1});
-    children.push_back({root_.reduce, 0});
+    children.push_back({ReduceOf(root_, round), 0});
     children.push_back({root_.free_reduce_input, 0});
   }
 
@@ -254,6 +268,11 @@ class Fsdp2 : public Sharding {
   }
 
  private:
+  bool Reshards() const { return frames_.plan().reshard_after_forward; }
+  bool SyncsEach() const { return frames_.plan().facts.Is(plan::Fact::kSyncEachMicroStep); }
+  const Segment* ReduceOf(const Unit& unit, Round round) const {
+    return SyncsEach() && !round.is_first ? unit.reduce_more : unit.reduce;
+  }
   const Unit& UnitOf(std::int32_t kind) const {
     return kind == kNoLayer ? root_ : units_[static_cast<std::size_t>(kind)];
   }

@@ -1,5 +1,7 @@
 #include "frameworks/huggingface/layer.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace trainfit::frameworks::huggingface {
@@ -13,6 +15,13 @@ Frame::Frame(const plan::Plan& plan, const std::vector<TensorSpec>& tensors, std
     : plan_(&plan), tensors_(&tensors), frame_(frame), base_(base), has_gradients_(has_gradients) {
   held_.reserve(tensors.size());
   for (const TensorSpec& tensor : tensors) held_.push_back(plan::HoldParameter(plan, tensor));
+  // torch/distributed/fsdp/_flat_param.py _use_unsharded_views: every view of a flat parameter that
+  // requires a gradient requires one.
+  const bool has_trained = std::any_of(
+      held_.begin(), held_.end(),
+      [](const plan::ParameterPlan& held) { return held.trainable || held.lora_rank > 0; });
+  frozen_get_gradients_ = has_trained && plan.parallel.sharding == spec::Sharding::kFsdp1 &&
+                          !plan.facts.Is(plan::Fact::kAdapterUnits);
 }
 
 std::int32_t Frame::Find(spec::Part part, bool is_bias) const {
@@ -42,7 +51,9 @@ bool NeedsMask(const plan::Plan& plan) {
 
 spec::Dtype Frame::ComputeDtype(spec::Dtype stored) const {
   // accelerate/utils/dataclasses.py: param_dtype = reduce_dtype = output_dtype of the precision.
-  const bool casts = plan_->parallel.sharding == spec::Sharding::kFsdp2 && plan_->autocast;
+  const spec::Sharding sharding = plan_->parallel.sharding;
+  const bool is_fsdp = sharding == spec::Sharding::kFsdp1 || sharding == spec::Sharding::kFsdp2;
+  const bool casts = is_fsdp && IsMixed(*plan_);
   return casts && stored == spec::Dtype::kFp32 ? plan_->compute_dtype : stored;
 }
 
@@ -59,7 +70,7 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   // Experts are seen as one matrix, stacked along the rows.
   leaf.shape = {spec.shape[0] * spec.copies, spec.Elements() / (spec.shape[0] * spec.copies)};
   leaf.dtype = ComputeDtype(held(i).dtype);
-  leaf.trainable = held(i).trainable || held(i).saved_copy;
+  leaf.trainable = held(i).trainable || held(i).saved_copy || frozen_get_gradients_;
   leaf.has_gradient = has_gradients_ && leaf.trainable;
   leaf.label = Label(Name(spec.part));
   return leaf;

@@ -66,7 +66,16 @@ class Frame {
   std::int32_t frame_;
   std::int32_t base_;
   bool has_gradients_;
+  // One FlatParameter holds trained and frozen weights: all of them get gradients.
+  bool frozen_get_gradients_;
 };
+
+// Whether weights are held in another type than they are computed with. FSDP gathers them in the
+// latter, with or without autocast.
+inline bool IsMixed(const plan::Plan& plan) {
+  return plan.precision == spec::Precision::kBf16Mixed ||
+         plan.precision == spec::Precision::kFp16Mixed;
+}
 
 // Whether a mask tensor exists: padding, eager attention, or (outside flash) a window that is
 // shorter than the sequence (transformers/masking_utils.py, _ignore_causal_mask_sdpa).

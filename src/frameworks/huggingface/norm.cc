@@ -46,7 +46,11 @@ Tensor ApplyNorm(const Layer& layer, const Tensor& x, spec::Part part, spec::Nor
   const Tensor weight = i >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(i)) : Tensor();
   if (kind == spec::NormKind::kLayerNorm) {
     const Tensor bias = b >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(b)) : Tensor();
-    return program::LayerNorm(layer.tape, x, weight, bias, label);
+    const Dtype autocast = layer.tape.autocast();
+    if (layer.plan.facts.Is(plan::Fact::kLowPrecisionNorms)) layer.tape.set_autocast(Dtype::kFp32);
+    Tensor out = program::LayerNorm(layer.tape, x, weight, bias, label);
+    layer.tape.set_autocast(autocast);
+    return out;
   }
   if (layer.plan.liger_kernels) return program::FusedRmsNorm(layer.tape, x, weight, true, label);
   if (layer.stack.norm_adds_one && weight.defined()) {

@@ -20,6 +20,10 @@ class Sharding {
  public:
   virtual ~Sharding() = default;
 
+  // Whether a later micro-step adds to each parameter's gradient where it lies. Otherwise its
+  // gradients are new tensors, which the strategy adds up.
+  virtual bool AccumulatesInPlace() const { return true; }
+
   // What wrapping the model adds, after loading and adapters.
   virtual void AppendInit(Children& children) = 0;
 
@@ -38,6 +42,15 @@ class Sharding {
 
 // replicated.cc: one GPU, or DDP with its buckets.
 std::unique_ptr<Sharding> MakeReplicated(const ModelFrames& frames);
+// fsdp1.cc
+std::unique_ptr<Sharding> MakeFsdp1(const ModelFrames& frames);
+// Whether FSDP1 keeps each checkpointed layer's input, and the gradient of that input, until the
+// end of backward. A frozen unit is resharded by a hook on its inputs, whose closure refers to
+// their gradient accumulators; in a reentrant recomputation these inputs are leaves (torch >= 2.1
+// _runtime_utils.py _register_post_backward_reshard_only_hook, _finalize_params;
+// torch/utils/checkpoint.py CheckpointFunction.backward, detach_variable). `stream`: the residual
+// stream's type.
+bool HoldsInputs(const plan::Plan& plan, spec::Dtype stream);
 // fsdp2.cc
 std::unique_ptr<Sharding> MakeFsdp2(const ModelFrames& frames);
 
@@ -50,6 +63,10 @@ inline bool TakesGradients(const plan::Plan& plan) {
 std::unique_ptr<Sharding> MakeZero12(const ModelFrames& frames);
 // zero3.cc
 std::unique_ptr<Sharding> MakeZero3(const ModelFrames& frames);
+// The type in which a gradient is summed over the ranks: that of mixed precision, or its own.
+inline spec::Dtype ReduceDtype(const plan::Plan& plan, spec::Dtype computed) {
+  return IsMixed(plan) ? plan.reduce_dtype : computed;
+}
 
 // Optimizer states, temporaries and kernels of every frame, as the plain optimizers go through
 // them; what a strategy does besides comes after.

@@ -52,6 +52,8 @@ class TrainerBuilder {
  private:
   std::unique_ptr<Sharding> MakeSharding() const {
     switch (plan_.parallel.sharding) {
+      case spec::Sharding::kFsdp1:
+        return MakeFsdp1(frames_);
       case spec::Sharding::kFsdp2:
         return MakeFsdp2(frames_);
       case spec::Sharding::kZero1:
@@ -107,9 +109,11 @@ class TrainerBuilder {
     children.push_back({recorded.head.exit_autocast, head});
     children.push_back({recorded.head.backward, head});
     frames_.AppendLayers(children, true, [&](const Position& p) {
-      return sharding_->Backward(p, recorded.At(p).backward, round);
+      return sharding_->Backward(p, BlockBackward(p, recorded.At(p)), round);
     });
     children.push_back({recorded.embedding.backward, 0});
+    frames_.AppendLayers(children, true,
+                         [&](const Position& p) { return Release(p, recorded.At(p)); });
     sharding_->EndBackward(children, round);
     children.push_back({ReadLoss(), 0});
     return store_.Sequence(std::move(children));
@@ -124,16 +128,35 @@ class TrainerBuilder {
     return tape.Finish(store_).front();
   }
 
-  // Accumulation: the first micro-step makes the gradients, the others add to them. Trainer wraps
-  // all but the last in no_sync (transformers/trainer.py).
+  // Nothing holds the gradient that the last layer gets from the head.
+  const Segment* BlockBackward(const Position& position, const BlockSegments& block) {
+    if (position.after != kNoLayer || block.release_gradient == nullptr) return block.backward;
+    return store_.Sequence({{block.backward, 0}, {block.release_gradient, 0}});
+  }
+
+  const Segment* Release(const Position& position, const BlockSegments& block) {
+    Children children;
+    if (block.release_input != nullptr) children.push_back({block.release_input, 0});
+    if (block.release_gradient != nullptr && position.after != kNoLayer) {
+      children.push_back({block.release_gradient, 0});
+    }
+    return store_.Sequence(std::move(children));
+  }
+
+  // Accumulation: the first micro-step makes the gradients, the others add to them. Those that are
+  // not the last do not reduce them where the framework wraps them in no_sync
+  // (transformers/trainer.py).
   const Segment* Accumulate() {
     if (accumulated_ != nullptr) return accumulated_;
     const std::int64_t steps = plan_.gradient_accumulation;
-    Children children = {{MicroStep(RecordAll(TakesGradients(plan_)), {true, steps == 1}), 0}};
+    const bool syncs_each = plan_.facts.Is(plan::Fact::kSyncEachMicroStep);
+    Children children = {
+        {MicroStep(RecordAll(TakesGradients(plan_)), {true, syncs_each || steps == 1}), 0}};
     if (steps > 1) {
-      const Recorded later = RecordAll(true);
+      const Recorded later = RecordAll(sharding_->AccumulatesInPlace());
       if (steps > 2) {
-        children.push_back({store_.Repeat({MicroStep(later, {false, false}), 0}, steps - 2, 0), 0});
+        children.push_back(
+            {store_.Repeat({MicroStep(later, {false, syncs_each}), 0}, steps - 2, 0), 0});
       }
       children.push_back({MicroStep(later, {false, true}), 0});
     }
