@@ -108,6 +108,25 @@ TEST(Fsdp1, FrozenCheckpointedUnitsKeepInputsAndTheirGradients) {
       0, 1);
 }
 
+// SHARD_GRAD_OP, and reshard_after_forward=False: all layers' whole weights at once.
+TEST(Fsdp, WholeWeightsStayUntilBackwardWithoutResharding) {
+  for (const spec::Sharding sharding : {spec::Sharding::kFsdp1, spec::Sharding::kFsdp2}) {
+    spec::Recipe recipe = RecipeOf(Method::kFull, Precision::kBf16Pure, 512);
+    recipe.sharding = sharding;
+    spec::Machine machine;
+    machine.gpus_per_node = 8;
+    const auto build = [&](bool reshards) {
+      recipe.reshard_after_forward = reshards;
+      return BuildProgram(plan::ResolvePlan(recipe, LlamaStyle(), machine,
+                                            FindFacts("transformers", kVersions).value())
+                              .value());
+    };
+    EXPECT_LT(Peak(build(true)), 2 * kParameters) << Name(sharding);
+    EXPECT_GT(Peak(build(false)), (2 + 6.0 / 8) * kParameters) << Name(sharding);
+    EXPECT_EQ(Net(build(false), Phase::kSteadyStep), 0) << Name(sharding);
+  }
+}
+
 TEST(Fsdp1, SteadyStepClosesItsAccount) {
   const LlamaShape small{4, 512, 1024, 8, 2, 64, 4096};
   for (const Method method : {Method::kFull, Method::kLora, Method::kQlora}) {
