@@ -88,10 +88,10 @@ std::vector<Dialect> Dialects() {
   std::erase_if(trainer_alone.packages, [](const plan::Package& p) { return p.name == "trl"; });
   trainer_alone.framework = "transformers";
   dialects.push_back({std::move(trainer_alone), huggingface::FactRows()});
-  for (const plan::Stack& stack : megatron::Stacks()) {
-    dialects.push_back({stack, megatron::FactRows()});
-  }
   const std::span<const plan::FactRow> base = huggingface::FactRows();
+  for (const plan::Stack& stack : megatron::Stacks()) {
+    dialects.push_back({stack, megatron::FactRows(), base});
+  }
   dialects.push_back({composer::CurrentStack(), composer::FactRows(), base});
   dialects.push_back({fsdp_qlora::CurrentStack(), fsdp_qlora::FactRows(), base});
   dialects.push_back({litgpt::CurrentStack(), litgpt::FactRows(), base});
