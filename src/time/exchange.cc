@@ -16,10 +16,6 @@ using program::Collective;
 // ranks: 2 % from 64 MiB up, 15 % below). Modelled over rates that were measured: the four-node
 // sweeps against the model. Over rates that are usual for the kind of link: the spread of their
 // shares in data/links.
-struct Spread {
-  double low;
-  double high;
-};
 constexpr Spread kMeasured = {0.90, 1.15};
 constexpr Spread kRelated = {0.80, 1.30};
 constexpr Spread kModelled = {0.75, 1.45};
@@ -119,6 +115,17 @@ Estimate ExchangeSeconds(Collective collective, Bytes bytes, const LinkPath& pat
   };
   const bool is_measured = is_known(path.inside) && is_known(path.between);
   return Around(NcclSeconds(collective, bytes, path), is_measured ? kModelled : kUsual);
+}
+
+Spread WidestSpread(const LinkPaths& paths, std::string_view card) {
+  Spread widest;
+  for (const LinkPath& path : paths) {
+    if (path.ranks <= 1) continue;
+    const Estimate time = ExchangeSeconds(Collective::kAllReduce, 64 * kMiB, path, card);
+    widest.low = std::min(widest.low, time.low / time.point);
+    widest.high = std::max(widest.high, time.high / time.point);
+  }
+  return widest;
 }
 
 }  // namespace trainfit::time

@@ -22,4 +22,12 @@ struct Estimate {
 Estimate ExchangeSeconds(program::Collective collective, Bytes bytes, const LinkPath& path,
                          std::string_view card);
 
+// The widest range, as factors of the point, of a large all-reduce on any of the paths in use; one
+// and one where no group has several ranks.
+struct Spread {
+  double low = 1;
+  double high = 1;
+};
+Spread WidestSpread(const LinkPaths& paths, std::string_view card);
+
 }  // namespace trainfit::time

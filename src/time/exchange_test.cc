@@ -127,6 +127,19 @@ TEST(ExchangeTest, TheNearestMeasuredLinkStandsInWithAWiderRange) {
   EXPECT_GT(width(unknown), width(related));
 }
 
+TEST(ExchangeTest, TheWidestRangeIsThatOfTheLeastKnownLink) {
+  const spec::Machine machine = A100Nodes(2, 8);
+  plan::Parallel parallel;
+  EXPECT_EQ(WidestSpread(PathsOf(machine, parallel).value(), "").high, 1);
+  parallel.tensor = 8;
+  const Spread inside = WidestSpread(PathsOf(machine, parallel).value(), "");
+  parallel.data = 2;
+  const Spread between = WidestSpread(PathsOf(machine, parallel).value(), "");
+  EXPECT_GT(inside.high, 1);
+  EXPECT_GT(between.high, inside.high);
+  EXPECT_LT(between.low, inside.low);
+}
+
 TEST(ExchangeTest, CurvesRise) {
   ASSERT_GT(CollectiveCurves().size(), 80U);
   for (const CollectiveCurve& curve : CollectiveCurves()) {

@@ -67,7 +67,7 @@ Expected<TimeReading> ReadPipeline(const program::Program& program, const plan::
   TimeReading reading;
   reading.point = run.total;
   reading.path = PathOf(*of_stage[static_cast<std::size_t>(run.busiest)], reader, run.idle);
-  SetRange(reader.card(), &reading);
+  SetRange(reader, &reading);
   return reading;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "time/exchange.h"
 
@@ -107,7 +106,7 @@ const Timeline& Reader::Read(const Segment& segment) {
       timeline = Times(Read(*segment.children().front().segment), segment.count());
       break;
   }
-  return known_.emplace(&segment, std::move(timeline)).first->second;
+  return known_.emplace(&segment, timeline).first->second;
 }
 
 const Path& Longest(const Timeline& timeline) {
@@ -120,12 +119,15 @@ const Path& Longest(const Timeline& timeline) {
   return *longest;
 }
 
-void SetRange(const Card& card, TimeReading* reading) {
+void SetRange(const Reader& reader, TimeReading* reading) {
   // 90 % of a normal distribution lie within 1.645 standard deviations.
   constexpr double kNinetyPercent = 1.645;
-  const double factor = std::exp(kNinetyPercent * card.rates.sigma);
-  reading->low = reading->point / factor;
-  reading->high = reading->point * factor;
+  const double factor = std::exp(kNinetyPercent * reader.card().rates.sigma);
+  const Seconds links(reading->path.by_bound[static_cast<std::size_t>(Bound::kLink)]);
+  const Seconds rest = reading->point - links;
+  const Spread spread = reader.LinkSpread();
+  reading->low = rest / factor + links * spread.low;
+  reading->high = rest * factor + links * spread.high;
 }
 
 Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::Plan& plan,
@@ -141,7 +143,7 @@ Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::P
   reading.model_flops = timeline.model_flops;
   reading.hardware_flops = timeline.hardware_flops;
   if (ExchangesBeside(timeline)) AddContention(*phase.segment, reader, &reading);
-  SetRange(reader.card(), &reading);
+  SetRange(reader, &reading);
   return reading;
 }
 

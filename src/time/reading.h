@@ -15,6 +15,7 @@
 #include "program/program.h"
 #include "spec/machine.h"
 #include "time/card.h"
+#include "time/exchange.h"
 #include "time/kernel.h"
 #include "time/link_path.h"
 #include "time/streams.h"
@@ -46,6 +47,7 @@ class Reader {
   // One operation, for walking a segment event by event (streams.h).
   Task TaskOf(const program::Operation& operation) const;
   const Card& card() const { return card_; }
+  Spread LinkSpread() const { return WidestSpread(paths_, card_id_); }
 
  private:
   Timeline ReadLeaf(const program::Segment& leaf) const;
@@ -60,8 +62,9 @@ class Reader {
 // The longest way through the streams, from their common beginning.
 const Path& Longest(const Timeline& timeline);
 
-// The 90 % range around reading->point.
-void SetRange(const Card& card, TimeReading* reading);
+// The 90 % range around reading->point: links by their own range (exchange.h), the rest by the
+// spread of kernel measurements.
+void SetRange(const Reader& reader, TimeReading* reading);
 
 // Of one phase. `machine` must be that of the plan. Errors: those of PathsOf.
 Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::Plan& plan,
