@@ -45,6 +45,10 @@ enum class Term {
 };
 inline constexpr std::size_t kTermCount = 7;
 
+// Upwards, reserved bytes grow by up to this share of the logits that are live at the peak: when a
+// block of that size was split for something small, the next one of its kind is new.
+inline constexpr double kLogitsLeftBehind = 0.5;
+
 // Shares of the number the term is about: from point × (1 − below) to point × (1 + above).
 struct Width {
   Term term = Term::kAllocated;
@@ -69,6 +73,7 @@ struct RangeInputs {
   std::optional<Bytes> replay_reserved = std::nullopt;   // GpuReplay::reserved_peak
   // Reserved as a multiple of allocated where there is no replay; unset: the table's.
   std::optional<double> reserved_ratio;
+  Bytes logits = {};  // of the live peak: as wide as the vocabulary
   bool expandable_segments = false;
   bool varying_lengths = false;  // unpacked, padded batches
   bool several_ranks = false;

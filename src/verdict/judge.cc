@@ -52,6 +52,9 @@ PlaceAnswer JudgeGpu(const plan::Plan& plan, const spec::Machine& machine, const
   const memory::PlaceReading& reading = phase.at(program::Place::kGpu);
   memory::RangeInputs inputs = Inputs(plan, fixed);
   inputs.live_peak = reading.levels.peak;
+  for (const memory::Part& part : reading.parts) {
+    if (part.role == program::Role::kLogits) inputs.logits += part.bytes;
+  }
   if (phase.gpu.has_value()) {
     inputs.replay_allocated = phase.gpu->allocated_peak;
     inputs.replay_reserved = phase.gpu->reserved_peak;

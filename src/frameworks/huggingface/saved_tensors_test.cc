@@ -33,6 +33,7 @@ struct Row {
   AttentionImplementation attention = AttentionImplementation::kFlash2;
   // Parameters whose low-precision casts autograd keeps besides (2 bytes each).
   std::int64_t cast_parameters = 0;
+  const char* target = "all-linear";
 };
 
 constexpr std::int64_t kLinearParameters = 218'103'808;
@@ -40,6 +41,15 @@ constexpr std::int64_t kAdapterParameters = 1'310'720;
 
 const Row kRows[] = {
     {"A1", Method::kFull, Precision::kBf16Pure, 16 * h + 8 + 4 * a + 4 * kv + 4 * nh + 8 * i},
+    {"A2",
+     Method::kFull,
+     Precision::kBf16Pure,
+     16 * h + 8 + 8 * a + 8 * i + 6 * nh* kTokens,
+     0,
+     {},
+     false,
+     false,
+     AttentionImplementation::kEager},
     {"A3",
      Method::kFull,
      Precision::kBf16Mixed,
@@ -59,12 +69,17 @@ const Row kRows[] = {
      false,
      false,
      AttentionImplementation::kSdpa},
+    {"A5", Method::kLora, Precision::kBf16Pure, 8 * h + 8 + 4 * a + 4 * kv + 4 * nh + 6 * i, 0,
+     Dtype::kBf16, false, false, AttentionImplementation::kFlash2, 0, "lm_head"},
     {"A6", Method::kLora, Precision::kBf16Pure,
      12 * h + 8 + 4 * a + 4 * kv + 4 * nh + 8 * i + 14 * r, 0, Dtype::kBf16},
     {"A7", Method::kLora, Precision::kBf16Pure,
      23 * h + 8 + 7 * a + 4 * kv + 4 * nh + 9 * i + 14 * r, 0.05, Dtype::kBf16},
     {"A8", Method::kLora, Precision::kBf16Mixed,
      18 * h + 8 + 6 * a + 4 * kv + 4 * nh + 8 * i + 14 * r, 0, Dtype::kFp32, false, false,
+     AttentionImplementation::kFlash2, kAdapterParameters},
+    {"A9", Method::kLora, Precision::kBf16Mixed,
+     23 * h + 8 + 7 * a + 4 * kv + 4 * nh + 9 * i + 14 * r, 0.05, Dtype::kFp32, false, false,
      AttentionImplementation::kFlash2, kAdapterParameters},
     {"A10", Method::kLora, Precision::kBf16Pure,
      28 * h + 8 + 8 * a + 4 * kv + 4 * nh + 10 * i + 28 * r, 0, Dtype::kFp32},
@@ -101,7 +116,7 @@ plan::Plan PlanFor(const Row& row) {
   recipe.liger_kernels = row.liger;
   recipe.adapter_dtype = row.adapters;
   if (row.method != Method::kFull) {
-    recipe.lora = spec::LoraRecipe{.rank = r, .dropout = row.lora_dropout};
+    recipe.lora = spec::LoraRecipe{.rank = r, .dropout = row.lora_dropout, .targets = {row.target}};
     recipe.load_dtype = Dtype::kBf16;
   }
   const auto facts = FindFacts("transformers", "");
