@@ -58,6 +58,32 @@ bool IsJson(std::string_view text) {
   return begin != std::string_view::npos && text[begin] == '{';
 }
 
+// Tools whose files are told but not read yet; empty: none of them.
+std::string_view UnreadTool(const Node& root) {
+  if (CountKeys(root, {"device_train_microbatch_size", "max_seq_len", "fsdp_config"}) >= 2 ||
+      root.Find("variables") != nullptr) {
+    return "llm-foundry";
+  }
+  for (const config::Member& member : root.members) {
+    if (member.value.Find("_component_") != nullptr) return "torchtune";
+  }
+  return {};
+}
+
+// A section in brackets at the beginning, as TOML has it and YAML does not.
+bool IsToml(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+    if (line.empty() || line[0] == '#') continue;
+    return line.size() > 2 && line[0] == '[' && line.back() == ']' &&
+           line.find_first_of(",:\"'") == std::string_view::npos;
+  }
+  return false;
+}
+
 const Dialect* Detect(const Node& root) {
   const Dialect* best = nullptr;
   int best_score = 1;  // one common word proves nothing
@@ -80,6 +106,10 @@ class Files {
   Expected<bool> Add(const std::string& path, std::string text) {
     if (LooksLikeCommand(text)) return AddCommand(path, std::move(text));
     if (!IsJson(text) && LooksLikePython(text)) return AddPython(path, std::move(text));
+    if (IsToml(text)) {
+      return Fail(ErrorAt({path}, "not-read", "TOML files (torchtitan) are not read yet",
+                          "trainfit fit MODEL --on HARDWARE with its settings"));
+    }
     const bool is_json = IsJson(text);
     Expected<Node> root = is_json ? config::ParseJson(path, std::move(text))
                                   : config::ParseYaml(path, std::move(text));
@@ -93,6 +123,10 @@ class Files {
       return Fail(ErrorAt(root->Span(), "notebook",
                           "this notebook has no training arguments; its code is not run",
                           "its training arguments as a file, one `key: value` a line"));
+    }
+    if (const std::string_view tool = UnreadTool(*root); !tool.empty()) {
+      return Fail(ErrorAt({path}, "not-read", fmt::format("files of {} are not read yet", tool),
+                          "trainfit fit MODEL --on HARDWARE with its settings"));
     }
     const Dialect* dialect = Detect(*root);
     if (dialect == nullptr) return Fail(NoDialect(*root));

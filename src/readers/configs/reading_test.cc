@@ -169,11 +169,26 @@ TEST(Configs, WhatIsNotModelledIsRefused) {
             std::string::npos);
 }
 
+TEST(Configs, AlpacasScriptHasALengthOfItsOwn) {
+  const ConfigReading reading =
+      Read({{"run.sh", "torchrun train.py --model_name_or_path a --data_path d.json --bf16 True"}});
+  EXPECT_EQ(reading.recipe.sequence_length, 512);
+}
+
+TEST(Configs, ToolsThatAreNotReadYetAreNamed) {
+  EXPECT_NE(FirstError("tokenizer:\n  _component_: torchtune.models.llama3.x\n").find("torchtune"),
+            std::string::npos);
+  EXPECT_NE(FirstError("[job]\ndump_folder = \"x\"\n").find("torchtitan"), std::string::npos);
+  EXPECT_NE(FirstError("max_seq_len: 1\ndevice_train_microbatch_size: 1\n").find("llm-foundry"),
+            std::string::npos);
+}
+
 TEST(Configs, LaunchLines) {
-  const ConfigReading reading = Read({{"run.sh",
-                                       "N=4\ntorchrun --nproc_per_node $N --nnodes=2 train_mem.py "
-                                       "--model_name_or_path a --bf16 True \\\n  --fsdp "
-                                       "\"full_shard auto_wrap\" --model_max_length 512"}});
+  const ConfigReading reading =
+      Read({{"run.sh",
+             "N=4\ntorchrun --nproc_per_node $N --nnodes=2 train_mem.py "
+             "--model_name_or_path a --data_path d --bf16 True \\\n  --fsdp "
+             "\"full_shard auto_wrap\" --model_max_length 512"}});
   EXPECT_EQ(reading.processes, 8);
   EXPECT_EQ(reading.recipe.sharding, spec::Sharding::kFsdp2);
   EXPECT_EQ(reading.recipe.sequence_length, 512);

@@ -1,6 +1,8 @@
 // transformers 5.24.0: TrainingArguments (transformers/training_args.py), which scripts and most
 // trainers take as a command line, as YAML or as JSON.
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "readers/configs/dialect.h"
 
@@ -159,8 +161,22 @@ int Score(const config::Node& root) {
                           "lr_scheduler_type", "gradient_checkpointing", "optim"});
 }
 
+// Alpaca's script and its descendants are told by their `data_path`.
+void FillAlpaca(Draft& draft) {
+  const std::vector<KeyUse>& keys = draft.keys();
+  const bool is_alpaca = std::any_of(keys.begin(), keys.end(), [](const KeyUse& use) {
+    return use.key == "data_path" && use.tool == kTool;
+  });
+  if (!is_alpaca) return;
+  draft.Default(Term::kLength,
+                SaidCount(512, kTool,
+                          "stanford_alpaca train.py, FastChat fastchat/train/train.py, "
+                          "LLaVA llava/train/train.py: model_max_length"));
+}
+
 void Finish(Draft& draft) {
   FillTrainingArguments(draft, kTool);
+  FillAlpaca(draft);
   draft.Default(Term::kCheckpointing,
                 SaidFlag(false, kTool, "transformers/training_args.py: gradient_checkpointing"));
   draft.Default(Term::kLoadDtype,
