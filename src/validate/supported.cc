@@ -163,11 +163,13 @@ Reason Numbers(const Run& run) {
 
 Reason Kernels(const Run& run) {
   if (SplitsModels(run)) return std::nullopt;
-  constexpr std::array<std::string_view, 10> kKnown = {
+  constexpr std::array<std::string_view, 12> kKnown = {
       "",
       "none",
       "chunked CE",
       "chunked CE (lm_head_chunk_size 128)",
+      "foak: fused LoRA/RoPE/RMSNorm/CE triton kernels (unsloth-derived)",
+      "foak: fused LoRA/RoPE/RMSNorm/CE triton kernels (unsloth-derived); liger fused-linear-CE",
       "huggingface",
       "liger",
       "foak (unsloth triton CE/RMSNorm/RoPE)",
