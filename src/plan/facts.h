@@ -61,6 +61,8 @@ enum class Fact : std::uint8_t {
   kExpertsFused,           // bool: routed experts are 3-D parameters, not nn.Linear modules
   kPaddingMask,            // bool: batches carry an attention mask
   kAutocast,               // bool: forward runs under autocast with mixed precision
+  kLoadsOntoGpu,           // bool: weights go from the files to the GPU, tensor by tensor
+  kFsdpLoadsOnce,          // bool: under FSDP one rank of a node loads the weights
   kZeroBucketBefore,   // bool: reduce buckets are made before backward, not at its first gradient
   kZeroStatesAtInit,   // bool: optimizer states exist before the first step
   kZeroOverflowBytes,  // bytes an element of the largest gradient slice in the overflow check

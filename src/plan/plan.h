@@ -110,6 +110,7 @@ struct Plan {
   bool overlap_gather = false;
   double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
   Parallel parallel;
+  std::int64_t ranks_per_node = 1;
   ZeroPlan zero;
 
   std::vector<Assumption> assumptions;

@@ -414,6 +414,7 @@ class Resolver {
   void Spread() {
     ResolveParallel(recipe_, machine_, plan_, errors_);
     const std::int64_t replicas = plan_.parallel.data;
+    plan_.ranks_per_node = machine_.gpus_per_node;
     if (recipe_.sharding.has_value()) {
       plan_.parallel.sharding = *recipe_.sharding;
       CheckSharding(*recipe_.sharding, replicas);

@@ -67,6 +67,9 @@ struct RankProgram {
 struct Program {
   std::shared_ptr<SegmentStore> store = std::make_shared<SegmentStore>();
   std::vector<RankProgram> ranks;
+  // What happens once, on the node of rank 0, beside what its ranks do: a download, the copy that
+  // rank 0 alone loads or gathers. Host and disk alone; phases as those of the ranks.
+  RankProgram node = {"rank 0", 1, {}};
 };
 
 }  // namespace trainfit::program

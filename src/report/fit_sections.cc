@@ -21,6 +21,24 @@ std::string Title(const Style& style, std::string_view text) {
 
 std::string RangeText(const Estimate& estimate) { return GiBRange(estimate.low, estimate.high); }
 
+// Of the host and the disk the phase with most is enough. What does not fit is always said.
+bool IsSaid(const Answer& answer, const PlaceAnswer& place) {
+  const bool fits = place.fit == verdict::Fit::kFits || place.fit == verdict::Fit::kUnknown;
+  if (!fits) return true;
+  if (place.place == program::Place::kPinned) return false;  // a part of the host's
+  if (place.place == program::Place::kGpu) return true;
+  const PlaceAnswer* most = nullptr;
+  for (const verdict::PhaseAnswer& other : answer.phases) {
+    for (const verdict::RankAnswer& rank : other.ranks) {
+      for (const PlaceAnswer& candidate : rank.places) {
+        const bool is_more = most == nullptr || candidate.bytes.point > most->bytes.point;
+        if (candidate.place == place.place && is_more) most = &candidate;
+      }
+    }
+  }
+  return most == &place;
+}
+
 }  // namespace
 
 std::string BasisText(Basis basis, const std::string& source) {
@@ -69,7 +87,7 @@ std::string OtherPlacesSection(const Answer& answer, const PlaceAnswer& shown, i
   for (const verdict::PhaseAnswer& phase : answer.phases) {
     for (const verdict::RankAnswer& rank : phase.ranks) {
       for (const PlaceAnswer& place : rank.places) {
-        if (&place == &shown) continue;
+        if (&place == &shown || !IsSaid(answer, place)) continue;
         std::string where = PhaseText(phase.phase) + ", " + std::string(PlaceText(place.place));
         if (phase.ranks.size() > 1) where += ", " + rank.role;
         if (place.place != program::Place::kGpu) where += " (" + place.scope + ")";

@@ -309,6 +309,7 @@ Expected<spec::Machine> MachineOf(const Run& run, const catalog::Catalog& catalo
   machine.nodes = std::clamp<std::int64_t>(run.nodes.value_or(1), 1, gpus);
   machine.gpus_per_node = gpus / machine.nodes;
   machine.written_as = run.gpu;
+  machine.host_memory_per_node = run.host_memory;
   machine.assumptions = found->assumptions;
   // Links that are not known leave the time of several ranks unknown, not their memory.
   if (auto fabric = catalog::JoinGpus(catalog, nullptr, &machine); fabric.has_value()) {

@@ -36,6 +36,29 @@ constexpr std::array kFrameworks = {
                    "ms-swift trainers are Seq2SeqTrainer; bf16=True whenever dtype is bf16; "
                    "swift/config/zero2.json: reduce_bucket_size 2e8",
                    200'000'000},
+    KnownFramework{"transformers", "transformers", true, false, "transformers Trainer"},
+    KnownFramework{"fsdp", "transformers", true, false, "transformers Trainer with --fsdp"},
+    KnownFramework{"accelerate", "transformers", true, false,
+                   "transformers models under accelerate.prepare"},
+    KnownFramework{"ms-swift", "transformers", true, false, "as ms-swift (hf-trainer)",
+                   200'000'000},
+    KnownFramework{"qwen finetune.py", "transformers", true, false,
+                   "QwenLM/Qwen finetune.py: transformers Trainer"},
+    KnownFramework{"alpaca-lora", "transformers", true, false,
+                   "tloen/alpaca-lora finetune.py: transformers Trainer"},
+    KnownFramework{"fastchat", "transformers", true, false,
+                   "FastChat train/train.py: transformers Trainer"},
+    KnownFramework{"xtuner", "transformers", true, false,
+                   "xtuner: transformers models under DeepSpeed, zero2 and zero3 configurations "
+                   "with the default buckets",
+                   500'000'000},
+    KnownFramework{"deepspeed-chat", "transformers", true, false,
+                   "DeepSpeedExamples applications/DeepSpeed-Chat: transformers models under "
+                   "deepspeed.initialize",
+                   500'000'000},
+    KnownFramework{"h2o-llmstudio", "transformers", true, false,
+                   "h2o-llmstudio train.py: transformers models under deepspeed.initialize",
+                   500'000'000},
     KnownFramework{"deepspeed", "transformers", true, false,
                    "transformers models under deepspeed.initialize; deepspeed zero/config.py: "
                    "reduce_bucket_size 5e8",
@@ -174,7 +197,7 @@ std::string_view Trim(std::string_view text) {
 std::vector<Named> ReadVersions(std::string_view text) {
   std::vector<Named> named;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::size_t comma = std::min(text.find_first_of(",;"), text.size());
     const std::string_view item = Trim(text.substr(0, comma));
     text.remove_prefix(std::min(comma + 1, text.size()));
     const std::size_t space = std::min(item.find_first_of(" ="), item.size());

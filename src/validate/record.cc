@@ -21,6 +21,7 @@ class RecordReader {
     Record record;
     record.run = ReadRun();
     record.measurement = ReadMeasurement();
+    record.labels = ReadLabels();
     if (errors_.empty() && record.run.id.empty()) {
       errors_.push_back(ErrorAt(node_.Span(), "no-id", "a record needs an \"id\""));
     }
@@ -132,6 +133,8 @@ class RecordReader {
     run.checkpointing = Word("activation_checkpointing");
     run.kernels = Text("kernels");
     run.settings = Object("settings");
+    // As people read it off free(1): binary units, whatever they write.
+    run.host_memory = Amount(node_, "host_ram_gb", static_cast<double>(kGiB.value()));
     return run;
   }
 
@@ -159,6 +162,16 @@ class RecordReader {
     if (!(rate > 0) || !batch || !length || !gpus) return std::nullopt;
     return Seconds(static_cast<double>(*batch) * static_cast<double>(*length) /
                    (rate * static_cast<double>(*gpus)));
+  }
+
+  // "ok" and "fails"; anything else is a remark.
+  std::vector<Label> ReadLabels() {
+    std::vector<Label> labels;
+    for (const config::Member& member : Object("verdict_by_phase").members) {
+      const std::string& word = member.value.text;
+      if (word == "ok" || word == "fails") labels.push_back({member.key, word == "fails"});
+    }
+    return labels;
   }
 
   Measurement ReadMeasurement() {

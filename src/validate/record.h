@@ -53,7 +53,8 @@ struct Run {
   std::string attention;
   std::string checkpointing;
   std::string kernels;
-  config::Node settings;  // raw flags of the source
+  config::Node settings;             // raw flags of the source
+  std::optional<Bytes> host_memory;  // of a node
 };
 
 enum class Outcome : std::uint8_t { kUnknown, kFits, kOutOfMemory };
@@ -74,9 +75,16 @@ struct Measurement {
   std::optional<Seconds> step;   // one optimizer step
 };
 
+// What a report says about one phase: "train" fails.
+struct Label {
+  std::string key;
+  bool fails = false;
+};
+
 struct Record {
   Run run;
   Measurement measurement;
+  std::vector<Label> labels;  // of reports
 };
 
 // Errors: no object, no id, or a value of the wrong type, with its key and position. Keys that are

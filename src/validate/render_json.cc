@@ -1,4 +1,5 @@
 #include "base/json_writer.h"
+#include "validate/labels.h"
 #include "validate/render.h"
 
 namespace trainfit::validate {
@@ -79,6 +80,13 @@ void WriteGroups(const Validation& validation, GroupBy by, JsonWriter& json) {
   json.EndArray();
 }
 
+void WriteReports(const ReportScore& score, JsonWriter& json) {
+  json.Key("reports").BeginObject().Field("step_failures", score.step_failures);
+  json.Field("step_called", score.step_called).Field("step_ran", score.step_ran);
+  json.Field("false_alarms", score.false_alarms).Field("other_failures", score.other_failures);
+  json.Field("other_named", score.other_named).Field("refused", score.refused).EndObject();
+}
+
 }  // namespace
 
 std::string ValidationJson(const Validation& validation) {
@@ -93,7 +101,9 @@ std::string ValidationJson(const Validation& validation) {
        {GroupBy::kSource, GroupBy::kGpu, GroupBy::kMethod, GroupBy::kMeaning, GroupBy::kQuality}) {
     WriteGroups(validation, by, json);
   }
-  json.EndObject().Key("refused").BeginArray();
+  json.EndObject();
+  WriteReports(ScoreReports(validation.rows), json);
+  json.Key("refused").BeginArray();
   for (const Reason& reason : Reasons(validation.rows)) {
     json.BeginObject().Field("reason", reason.text).Field("rows", reason.rows).EndObject();
   }

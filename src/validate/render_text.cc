@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "validate/labels.h"
 #include "validate/render.h"
 
 namespace trainfit::validate {
@@ -53,6 +54,17 @@ std::string OutcomeText(const Outcomes& outcomes) {
                       yes(outcomes.oom, outcomes.oom_tight, outcomes.oom_missed),
                       outcomes.oom_tight, outcomes.oom_missed);
   return text;
+}
+
+std::string ReportText(const ReportScore& score) {
+  const std::int64_t all = score.step_failures + score.step_ran + score.other_failures;
+  if (all == 0) return "";
+  std::string text = "\nreports                rows  predicted so\n";
+  text += fmt::format("failed in a step      {:5} {:6}\n", score.step_failures, score.step_called);
+  text += fmt::format("failed elsewhere      {:5} {:6}\n", score.other_failures, score.other_named);
+  text += fmt::format("trained               {:5} {:6}, {} called failures\n", score.step_ran,
+                      score.step_ran - score.false_alarms, score.false_alarms);
+  return text + fmt::format("of these refused      {:5}\n", score.refused);
 }
 
 std::string ReasonText(const std::vector<Reason>& reasons) {
@@ -109,6 +121,7 @@ std::string ValidationText(const Validation& validation, const RenderOptions& op
     text += OutcomeText(all.outcomes);
   }
   if (all.time.count > 0) text += GroupTable(groups, by, "step seconds", &Group::time);
+  text += ReportText(ScoreReports(validation.rows));
   text += ReasonText(Reasons(validation.rows));
   for (const std::size_t row : Worst(validation.rows, options.worst)) {
     text += WorstText(validation.rows[row]);

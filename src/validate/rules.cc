@@ -77,8 +77,12 @@ Expected<spec::Recipe> RecipeOf(const Node& fit) {
   return recipe;
 }
 
-const verdict::PlaceAnswer& GpuOf(const verdict::PhaseAnswer& phase) {
-  return phase.ranks.front().places.front();
+// Of the first rank class; nullptr in phases that touch no GPU.
+const verdict::PlaceAnswer* GpuOf(const verdict::PhaseAnswer& phase) {
+  for (const verdict::PlaceAnswer& place : phase.ranks.front().places) {
+    if (place.place == program::Place::kGpu) return &place;
+  }
+  return nullptr;
 }
 
 Expected<RuleValue> FromAnswer(const verdict::Answer& answer, const Node& expression) {
@@ -88,7 +92,7 @@ Expected<RuleValue> FromAnswer(const verdict::Answer& answer, const Node& expres
     Bytes sum;
     for (const verdict::PhaseAnswer& phase : answer.phases) {
       if (phase.phase != program::Phase::kSteadyStep) continue;
-      for (const verdict::PartBytes& part : GpuOf(phase).parts) {
+      for (const verdict::PartBytes& part : GpuOf(phase)->parts) {
         for (const Node& name : what->items) {
           if (name.text == part.name) sum += part.bytes;
         }
@@ -99,7 +103,7 @@ Expected<RuleValue> FromAnswer(const verdict::Answer& answer, const Node& expres
   if (what->text == "verdict") return RuleValue(std::string(verdict::Name(answer.fit)));
   Bytes need;
   for (const verdict::PhaseAnswer& phase : answer.phases) {
-    need = std::max(need, GpuOf(phase).bytes.point);
+    if (const auto* gpu = GpuOf(phase)) need = std::max(need, gpu->bytes.point);
   }
   if (what->text == "need_gb") return RuleValue(InGB(need));
   if (what->text == "need_gib") return RuleValue(InGiB(need));

@@ -202,11 +202,12 @@ constexpr std::array kRules = {Kind,     Framework, Method,  Quantization, Adapt
 
 spec::Sharding ShardingOf(const Run& run) {
   const bool is_alone = run.gpus.value_or(1) <= 1;
+  const FrameworkMatch match = MatchFramework(run.framework);
   if (!is_alone && run.parallel.Find("fsdp") != nullptr) {
     if (Setting(run, "fsdp") == "FSDP1") return spec::Sharding::kFsdp1;
-    const FrameworkMatch match = MatchFramework(run.framework);
     return match.known != nullptr ? match.known->fsdp : spec::Sharding::kFsdp1;
   }
+  if (!is_alone && match.spreader == Spreader::kFsdp1) return spec::Sharding::kFsdp1;
   constexpr std::array kStages = {spec::Sharding::kZero1, spec::Sharding::kZero2,
                                   spec::Sharding::kZero3};
   // DeepSpeed's optimizer works with one rank as well, with master weights and buckets.

@@ -7,6 +7,7 @@
 #include "catalog/catalog.h"
 #include "config/file_reader.h"
 #include "config/json_reader.h"
+#include "validate/labels.h"
 #include "validate/model_of.h"
 
 namespace trainfit::validate {
@@ -79,6 +80,7 @@ Expected<Validation> Validate(const std::vector<std::string>& paths, const Progr
   ModelFinder models(catalog);
   for (Record& record : records) {
     if (progress) progress(validation.rows.size(), records.size());
+    if (!record.labels.empty()) FillReport(record.run);
     Prediction prediction = Predict(record.run, catalog, models);
     validation.rows.push_back(MakeRow(std::move(record), std::move(prediction)));
   }

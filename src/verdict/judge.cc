@@ -4,11 +4,13 @@
 #include <array>
 #include <utility>
 
+#include "base/check.h"
 #include "frameworks/builder.h"
 #include "memory/peak.h"
 #include "memory/shortage.h"
 #include "verdict/capacity.h"
 #include "verdict/explain.h"
+#include "verdict/node.h"
 #include "verdict/step_time.h"
 
 namespace trainfit::verdict {
@@ -102,12 +104,33 @@ OnCard ReadOnCard(const program::RankProgram& rank, const Fixed& fixed,
   return {fails ? std::move(endless) : std::move(limited), !fails};
 }
 
+// Before any process, or a phase that takes nothing there.
+bool IsOffTheGpu(const memory::PhaseReading& phase) {
+  if (phase.phase == program::Phase::kDownload) return true;
+  const memory::Levels& levels = phase.at(program::Place::kGpu).levels;
+  return phase.phase == program::Phase::kSave && levels.peak == levels.start;
+}
+
 Fit Worst(Fit a, Fit b) {
   const auto rank = [](Fit fit) {
     constexpr std::array<int, 4> kRanks = {0, 2, 3, 1};  // fits < unknown < tight < does not fit
     return kRanks.at(static_cast<std::size_t>(fit));
   };
   return rank(a) >= rank(b) ? a : b;
+}
+
+// Of all places whose capacity is known; that of the GPU always is.
+Fit WorstOf(const Answer& answer) {
+  Fit worst = Fit::kFits;
+  for (const PhaseAnswer& phase : answer.phases) {
+    for (const RankAnswer& rank : phase.ranks) {
+      for (const PlaceAnswer& place : rank.places) {
+        const bool counts = place.place == program::Place::kGpu || place.capacity.has_value();
+        if (counts) worst = Worst(worst, place.fit);
+      }
+    }
+  }
+  return worst;
 }
 
 void AddWarnings(const plan::Plan& plan, Answer& answer) {
@@ -117,13 +140,16 @@ void AddWarnings(const plan::Plan& plan, Answer& answer) {
 }  // namespace
 
 const PlaceAnswer& HighestGpu(const Answer& answer) {
-  const PlaceAnswer* highest = &answer.phases.front().ranks.front().places.front();
+  const PlaceAnswer* highest = nullptr;
   for (const PhaseAnswer& phase : answer.phases) {
     for (const RankAnswer& rank : phase.ranks) {
-      const PlaceAnswer& gpu = rank.places.front();
-      if (gpu.bytes.point > highest->bytes.point) highest = &gpu;
+      for (const PlaceAnswer& place : rank.places) {
+        if (place.place != program::Place::kGpu) continue;
+        if (highest == nullptr || place.bytes.point > highest->bytes.point) highest = &place;
+      }
     }
   }
+  CHECK(highest != nullptr) << "an answer without a GPU";
   return *highest;
 }
 
@@ -141,6 +167,7 @@ Expected<Answer> Judge(const Case& question) {
 
   Answer answer;
   answer.machine = question.machine;
+  std::vector<std::vector<memory::PhaseReading>> ranks;
   for (const program::RankProgram& rank : program.ranks) {
     const auto [readings, runs] = ReadOnCard(rank, fixed, question.machine);
     answer.phases.resize(std::max(answer.phases.size(), readings.size()));
@@ -149,12 +176,13 @@ Expected<Answer> Judge(const Case& question) {
       RankAnswer& of_rank = answer.phases[i].ranks.emplace_back();
       of_rank.role = rank.role;
       of_rank.count = rank.count;
+      if (IsOffTheGpu(readings[i])) continue;
       of_rank.places.push_back(JudgeGpu(plan, question.machine, fixed, readings[i], runs));
-      answer.fit = i == 0 && answer.phases[i].ranks.size() == 1
-                       ? of_rank.places.front().fit
-                       : Worst(answer.fit, of_rank.places.front().fit);
     }
+    ranks.push_back(readings);
   }
+  AddNodePlaces(plan, question.machine, ranks, program.node, answer);
+  answer.fit = WorstOf(answer);
   if (auto time = TimeStep(plan, program, question.machine); time.has_value()) {
     answer.time = *std::move(time);
   } else {

@@ -143,6 +143,19 @@ program::Shape Shard(const plan::Plan& plan, program::Shape whole) {
   }
 }
 
+program::Place WeightPlace(const plan::Plan& plan) {
+  if (plan.parallel.sharding != spec::Sharding::kZero3) return program::Place::kGpu;
+  switch (plan.zero.offload_param) {
+    case spec::Offload::kNone:
+      return program::Place::kGpu;
+    case spec::Offload::kCpu:
+      return plan.zero.pin_memory ? program::Place::kPinned : program::Place::kHost;
+    case spec::Offload::kNvme:
+      return program::Place::kDisk;
+  }
+  return program::Place::kGpu;
+}
+
 Bytes ShardBytes(const plan::Plan& plan, program::Shape whole, Dtype dtype) {
   return SizeOf(Elements(Shard(plan, whole)), dtype);
 }
@@ -194,8 +207,9 @@ const program::Segment* RecordLoad(const Frame& frame, const plan::Plan& plan,
       whole = tape.NewBytes(SizeOf(elements, frame.held(i).dtype), Role::kTemporary,
                             "parameter to shard");
     }
+    // Each partition is pinned alone (partition_parameters.py _partition_param).
     tape.AllocSlot(frame.WeightSlot(i), SizeOf(shard, frame.held(i).dtype), Role::kWeights,
-                   Label(Name(frame.tensor(i).part)));
+                   Label(Name(frame.tensor(i).part)), WeightPlace(plan));
   }
   return Finish(tape, store);
 }

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "frameworks/huggingface/block.h"
 #include "frameworks/huggingface/ends.h"
+#include "frameworks/huggingface/host.h"
 #include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
 
@@ -40,14 +41,16 @@ class TrainerBuilder {
   program::RankProgram Build() {
     program::RankProgram rank;
     rank.count = plan_.parallel.data;
-    rank.phases.push_back({Phase::kLoad, frames_.EveryFrame([this](const Frame& frame) {
-                             return RecordLoad(frame, plan_, store_);
-                           })});
+    rank.phases.push_back({Phase::kDownload, store_.Empty()});
+    rank.phases.push_back({Phase::kLoad, Load()});
     rank.phases.push_back({Phase::kInit, Init()});
     rank.phases.push_back({Phase::kFirstStep, Step(true)});
     rank.phases.push_back({Phase::kSteadyStep, Step(false)});
+    rank.phases.push_back({Phase::kSave, RecordRankSave(frames_)});
     return rank;
   }
+
+  program::RankProgram BuildNode() { return RecordNode(frames_); }
 
  private:
   std::unique_ptr<Sharding> MakeSharding() const {
@@ -64,6 +67,15 @@ class TrainerBuilder {
       default:
         return MakeReplicated(frames_);
     }
+  }
+
+  const Segment* Load() {
+    return store_.Sequence({{RecordRankCopy(frames_, true), 0},
+                            {frames_.EveryFrame([this](const Frame& frame) {
+                               return RecordLoad(frame, plan_, store_);
+                             }),
+                             0},
+                            {RecordRankCopy(frames_, false), 0}});
   }
 
   const Segment* Init() {
@@ -181,7 +193,9 @@ class TrainerBuilder {
 
 program::Program BuildTrainer(const plan::Plan& plan) {
   program::Program program;
-  program.ranks.push_back(TrainerBuilder(plan, program).Build());
+  TrainerBuilder builder(plan, program);
+  program.ranks.push_back(builder.Build());
+  program.node = builder.BuildNode();
   return program;
 }
 

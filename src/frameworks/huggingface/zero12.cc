@@ -52,7 +52,7 @@ class Zero12 : public Sharding {
                                      tape.EmptyCache();  // "after moving param group to CPU"
                                      Alloc(tape, flat_);
                                      Pass(tape, Scratch(partition_ * half_, "partition"));
-                                     Alloc(tape, master_);
+                                     AllocPinned(tape, master_);
                                      if (offloads_) {
                                        InitOffload(tape);
                                        return;
@@ -277,12 +277,12 @@ class Zero12 : public Sharding {
   // Beside the master weights, on the host: fp32 gradients, a 16-bit copy for the way back, and one
   // buffer of the largest tensor, which the GPU has as well.
   void InitOffload(Tape& tape) const {
-    Alloc(tape, gradient_);
+    AllocPinned(tape, gradient_);
     Buffer copy = master_;
     copy.slot = SlotOf(ZeroSlot::kHostCopy);
     copy.bytes = Bytes(partition_ * half_);
     copy.label = "16-bit copy of the partition";
-    Alloc(tape, copy);
+    AllocPinned(tape, copy);
     Buffer largest = copy;
     largest.slot = SlotOf(ZeroSlot::kHostLargest);
     largest.bytes = Bytes(largest_ * half_);
@@ -298,7 +298,7 @@ class Zero12 : public Sharding {
       sums.bytes = Bytes(touched_ * half_);
       sums.role = Role::kGradients;
       sums.label = "16-bit gradients of the partition";
-      Alloc(tape, sums);
+      AllocPinned(tape, sums);
     }
     if (plan_.facts.Is(Fact::kZeroStatesAtInit)) MakeStates(tape);
   }

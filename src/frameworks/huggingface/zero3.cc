@@ -107,7 +107,7 @@ class Zero3 : public Sharding {
                                      Alloc(tape, master_);
                                      InitGradients(tape);
                                      Alloc(tape, bucket_);
-                                     Alloc(tape, kept_gradients_);
+                                     AllocPinned(tape, kept_gradients_);
                                      Alloc(tape, persistent_);
                                      if (plan_.facts.Is(Fact::kZeroStatesAtInit)) MakeStates(tape);
                                    }),
@@ -236,15 +236,9 @@ class Zero3 : public Sharding {
 
   void MakeBuffers() {
     const plan::ZeroPlan& zero = plan_.zero;
-    const bool offloads_param = zero.offload_param != spec::Offload::kNone;
-    const auto host = [&](spec::Offload where) {
-      if (where == spec::Offload::kNone) return Place::kGpu;
-      if (where == spec::Offload::kNvme) return Place::kDisk;
-      return zero.pin_memory ? Place::kPinned : Place::kHost;
-    };
     const Role role = plan_.method == spec::Method::kFull ? Role::kWeights : Role::kAdapterWeights;
     flat_ = {SlotOf(ZeroSlot::kFlatWeights), Bytes(partition_ * half_), role,
-             "flat 16-bit partition", offloads_param ? host(zero.offload_param) : Place::kGpu};
+             "flat 16-bit partition", FlatPlace()};
     // .to(device), then clone: the fp32 copy that stays on the host is never pinned.
     const Place states = !offloads_optimizer_                             ? Place::kGpu
                          : zero.offload_optimizer == spec::Offload::kNvme ? Place::kDisk
@@ -262,6 +256,11 @@ class Zero3 : public Sharding {
                    "parameters that every rank keeps whole"};
     kept_ = {SlotOf(ZeroSlot::kKept),        KeptAcrossTheTurn(), Role::kCommunication,
              "parameters kept for backward", Place::kGpu,         Stream::kAllGather};
+  }
+
+  // _create_param_groups_fp16_flat_cpu_memory pins, whatever pin_memory says.
+  Place FlatPlace() const {
+    return plan_.zero.offload_param == spec::Offload::kCpu ? Place::kPinned : WeightPlace(plan_);
   }
 
   // Of the layers before the last one, those whose modules recur within max_reuse_distance of
@@ -396,7 +395,8 @@ class Zero3 : public Sharding {
         const Bytes packed = FourBitSize(frame.tensor(i).Elements(), false).packed;
         const char* label = Label(Name(frame.tensor(i).part));
         tape.AllocSlot({frame.WeightSlot(i).frame, kCut + frame.Unique(i)},
-                       Bytes(CeilDiv(packed.value(), plan_.parallel.data)), Role::kWeights, label);
+                       Bytes(CeilDiv(packed.value(), plan_.parallel.data)), Role::kWeights, label,
+                       WeightPlace(plan_));
         tape.FreeSlot(frame.WeightSlot(i), packed, Role::kWeights, label);
       }
     });
@@ -417,7 +417,7 @@ class Zero3 : public Sharding {
     for (const std::int64_t elements : sub_groups_) {
       gradients.slot = SlotOf(ZeroSlot::kStates, kStatesOfOptimizer + number++);
       gradients.bytes = Bytes(elements * 4);
-      Alloc(tape, gradients);
+      AllocPinned(tape, gradients);
     }
   }
 

@@ -21,6 +21,16 @@ void Free(Tape& tape, const Buffer& b) {
   tape.FreeSlot(b.slot, b.bytes, b.role, b.label, b.place, b.stream);
 }
 
+// tensor.pin_memory() copies: the tensor that it is called on lives until it returns.
+void AllocPinned(Tape& tape, const Buffer& b) {
+  Buffer original = b;
+  original.slot = SlotOf(ZeroSlot::kUnpinned);
+  original.place = program::Place::kHost;
+  if (b.place == program::Place::kPinned) Alloc(tape, original);
+  Alloc(tape, b);
+  if (b.place == program::Place::kPinned) Free(tape, original);
+}
+
 void Pass(Tape& tape, const Buffer& b) {
   Alloc(tape, b);
   Free(tape, b);
@@ -115,7 +125,7 @@ const program::Segment* RecordFreeTrained(const Frame& frame, program::SegmentSt
       if (frame.held(i).trainable) {
         tape.FreeSlot(frame.WeightSlot(i),
                       ShardBytes(plan, frame.WeightLeaf(i).shape, frame.held(i).dtype),
-                      Role::kWeights, Label(Name(frame.tensor(i).part)));
+                      Role::kWeights, Label(Name(frame.tensor(i).part)), WeightPlace(plan));
       }
       if (frame.held(i).lora_rank == 0) continue;
       for (const bool is_b : {false, true}) {

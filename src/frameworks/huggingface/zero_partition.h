@@ -30,6 +30,7 @@ enum class ZeroSlot : std::int32_t {
   kHostGradients,
   kHostLargest,
   kGpuLargest,
+  kUnpinned,
   kStates,  // the last: one more for each state
 };
 constexpr program::Slot SlotOf(ZeroSlot slot, std::int32_t more = 0) {
@@ -64,7 +65,8 @@ struct Buffer {
 };
 void Alloc(program::Tape& tape, const Buffer& buffer);  // nothing when it is empty
 void Free(program::Tape& tape, const Buffer& buffer);
-void Pass(program::Tape& tape, const Buffer& buffer);  // there and gone
+void AllocPinned(program::Tape& tape, const Buffer& buffer);  // with the original beside it
+void Pass(program::Tape& tape, const Buffer& buffer);         // there and gone
 
 // Elements of every trained tensor, in the order of the module's parameters.
 std::vector<std::int64_t> TrainedElements(const ModelFrames& frames);

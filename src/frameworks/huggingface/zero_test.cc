@@ -49,8 +49,10 @@ Levels Steady(const spec::Recipe& recipe, std::int64_t gpus, Place place = Place
   for (const program::PhaseProgram& phase : program.ranks.front().phases) {
     const program::Extent& extent = phase.segment->summary(place);
     levels.peak = levels.start + extent.peak;
-    if (phase.phase != Phase::kSteadyStep) levels.start += extent.net;
+    if (phase.phase == Phase::kSteadyStep) return levels;
+    levels.start += extent.net;
   }
+  ADD_FAILURE() << "no steady step";
   return levels;
 }
 
@@ -144,8 +146,8 @@ TEST(ZeroOffload, HostBytesOfStage3) {
   recipe.zero.offload_param = spec::Offload::kCpu;
   EXPECT_NEAR(BytesAParameter(recipe, 8, Place::kHost), 20.0 / 8, 1e-5);
   EXPECT_NEAR(BytesAParameter(recipe, 8), 0, 1e-5);
-  recipe.zero.pin_memory = false;
-  EXPECT_EQ(BytesAParameter(recipe, 8, Place::kPinned), 0);
+  recipe.zero.pin_memory = false;  // the flat 16-bit partition is pinned all the same
+  EXPECT_NEAR(BytesAParameter(recipe, 8, Place::kPinned), 2.0 / 8, 1e-5);
 }
 
 TEST(ZeroOffload, NvmeTakesTheStates) {
@@ -162,6 +164,51 @@ TEST(Zero, LoraPartitionsTheFrozenBaseInStage3Alone) {
   EXPECT_NEAR(BytesAParameter(recipe, 8), 2 + adapters * (2 + 12.0 / 8), 1e-4);
   recipe.sharding = Sharding::kZero3;
   EXPECT_NEAR(BytesAParameter(recipe, 8), 2.0 / 8 + adapters * 16 / 8, 1e-4);
+}
+
+// Parts of the host's program.
+struct HostPeaks {
+  std::int64_t rank = 0;  // of one rank
+  std::int64_t node = 0;  // once a node
+};
+HostPeaks PeaksOf(const spec::Recipe& recipe, Phase wanted, Place place = Place::kHost) {
+  const program::Program program = BuildProgram(Resolve(recipe, 8));
+  HostPeaks peaks;
+  for (const program::PhaseProgram& phase : program.ranks.front().phases) {
+    if (phase.phase == wanted) peaks.rank = phase.segment->summary(place).peak.value();
+  }
+  for (const program::PhaseProgram& phase : program.node.phases) {
+    if (phase.phase == wanted) peaks.node = phase.segment->summary(place).peak.value();
+  }
+  return peaks;
+}
+
+TEST(Host, WhoLoadsAWholeCopy) {
+  constexpr std::int64_t kFile = 5'000'000'000;
+  EXPECT_EQ(PeaksOf(RecipeOf(Sharding::kZero2), Phase::kLoad).rank, 2 * kParameters + kFile);
+  EXPECT_EQ(PeaksOf(RecipeOf(Sharding::kZero3), Phase::kLoad).rank, 0);  // zero.Init
+  EXPECT_EQ(PeaksOf(RecipeOf(Sharding::kZero3), Phase::kLoad).node, kFile);
+  spec::Recipe late = RecipeOf(Sharding::kZero3);
+  late.zero.init_partitioned = false;
+  EXPECT_EQ(PeaksOf(late, Phase::kLoad).rank, 2 * kParameters + kFile);
+  spec::Recipe fsdp = RecipeOf(Sharding::kFsdp2);
+  fsdp.zero = {};
+  EXPECT_EQ(PeaksOf(fsdp, Phase::kLoad).node, 4 * kParameters);  // fp32, once a node
+}
+
+TEST(Host, WhatSavingGathers) {
+  EXPECT_EQ(PeaksOf(RecipeOf(Sharding::kZero2), Phase::kSave).rank, 2 * kParameters);
+  EXPECT_EQ(PeaksOf(RecipeOf(Sharding::kZero3), Phase::kSave).rank, 0);
+  EXPECT_EQ(PeaksOf(RecipeOf(Sharding::kZero3), Phase::kSave).node, 2 * kParameters);
+}
+
+// A checkpoint: 16-bit weights, and 12 bytes a parameter of master weights and moments; then the
+// final model.
+TEST(Disk, DownloadAndCheckpoint) {
+  const spec::Recipe recipe = RecipeOf(Sharding::kZero3);
+  EXPECT_EQ(PeaksOf(recipe, Phase::kDownload, Place::kDisk).node, 2 * kParameters);
+  EXPECT_NEAR(static_cast<double>(PeaksOf(recipe, Phase::kSave, Place::kDisk).node) / kParameters,
+              2 + 12 + 2, 1e-4);
 }
 
 }  // namespace
