@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "plan/adapters.h"
 #include "plan/plan.h"
 
 namespace trainfit::plan {
@@ -93,6 +94,17 @@ ParameterPlan HoldParameter(const Plan& plan, const TensorSpec& tensor) {
   return held;
 }
 
+bool IsFeedforward(const Plan& plan, const TensorSpec& tensor) {
+  return IsTarget(tensor, plan.lora.feedforward);
+}
+
+std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const TensorSpec& tensor) {
+  const ParameterPlan held = HoldParameter(plan, tensor);
+  if (held.lora_rank == 0) return {};
+  return AdapterTensors(plan.lora.kind, held.lora_rank, tensor.shape[0], tensor.shape[1],
+                        IsFeedforward(plan, tensor));
+}
+
 std::vector<std::string> UnknownLoraTargets(const Plan& plan) {
   std::vector<std::string> unknown;
   for (const std::string& target : plan.lora.targets) {
@@ -111,7 +123,9 @@ std::int64_t AdapterParameterCount(const Plan& plan) {
     const ParameterPlan held = HoldParameter(plan, tensor);
     if (held.saved_copy) count += tensor.Elements() * layers;
     if (held.lora_rank == 0) return;
-    count += held.lora_rank * (tensor.shape[0] + tensor.shape[1]) * tensor.copies * layers;
+    for (const AdapterTensor& added : AdapterTensorsOf(plan, tensor)) {
+      count += added.rows * added.cols * tensor.copies * layers;
+    }
   });
   return count;
 }

@@ -9,6 +9,7 @@
 
 #include "base/basis.h"
 #include "base/expected.h"
+#include "plan/adapters.h"
 #include "plan/facts.h"
 #include "spec/machine.h"
 #include "spec/model.h"
@@ -133,6 +134,12 @@ void ResolveParallel(const spec::Recipe& recipe, const spec::Machine& machine, P
 
 // How this tensor of the model is held under the plan.
 ParameterPlan HoldParameter(const Plan& plan, const spec::TensorSpec& tensor);
+
+// What the adapter of this tensor's module consists of; empty: it has none.
+std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const spec::TensorSpec& tensor);
+
+// Whether IA³ takes this tensor's module as feed-forward.
+bool IsFeedforward(const Plan& plan, const spec::TensorSpec& tensor);
 
 // Those of the recipe's LoRA targets that name no module of the model; "all-linear" always does.
 std::vector<std::string> UnknownLoraTargets(const Plan& plan);

@@ -259,7 +259,9 @@ class Resolver {
       Assume("adapters", fmt::format("LoRA r={} on all linear layers", kDefaultLoraRank),
              Basis::kAssumed, "nothing was said");
     }
-    if (plan_.lora.rank < 1 || plan_.lora.rank > plan_.model->Text().hidden) {
+    CheckAdapterKind();
+    const bool has_free_rank = plan_.lora.kind == spec::AdapterKind::kFourierft;
+    if (!has_free_rank && (plan_.lora.rank < 1 || plan_.lora.rank > plan_.model->Text().hidden)) {
       errors_.push_back(
           Error("size-out-of-range",
                 fmt::format("LoRA rank is {}; it must be between 1 and the hidden size {}",
@@ -295,6 +297,20 @@ class Resolver {
       diagnostic.severity = Severity::kWarning;
       plan_.warnings.push_back(std::move(diagnostic));
     }
+  }
+
+  // Adapters other than LoRA: on a plain base, on one GPU or replicated.
+  void CheckAdapterKind() {
+    if (plan_.lora.kind == spec::AdapterKind::kLora) return;
+    const spec::Sharding sharding = recipe_.sharding.value_or(
+        machine_.Gpus() > 1 ? spec::Sharding::kFsdp2 : spec::Sharding::kNone);
+    const bool is_plain = plan_.method == Method::kLora &&
+                          (sharding == spec::Sharding::kNone || sharding == spec::Sharding::kDdp);
+    if (is_plain) return;
+    errors_.push_back(
+        Error("not-simulated", fmt::format("adapter {} over quantized or sharded weights cannot be "
+                                           "simulated yet",
+                                           Name(plan_.lora.kind))));
   }
 
   // Copies of whole modules are trained beside the adapters; sharded, they have no lowering yet.

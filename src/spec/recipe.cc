@@ -50,6 +50,11 @@ std::string_view Name(Quantization quantization) {
                                                       "gptq4", "gptq8", "awq4"};
   return NameIn(kNames, quantization);
 }
+std::string_view Name(AdapterKind kind) {
+  constexpr std::array<std::string_view, 7> kNames = {"lora", "dora", "adalora",  "ia3",
+                                                      "loha", "lokr", "fourierft"};
+  return NameIn(kNames, kind);
+}
 std::string_view Name(Sharding sharding) {
   constexpr std::array<std::string_view, 7> kNames = {"none",  "ddp",   "zero1", "zero2",
                                                       "zero3", "fsdp1", "fsdp2"};

@@ -66,6 +66,7 @@ enum class Recompute : std::uint8_t {
   kMlaUpProjection,
   kSharedExperts,
 };
+enum class AdapterKind : std::uint8_t;
 
 // Words as the command line and config files write them: "lora", "adamw-8bit", "flash2", …
 std::string_view Name(Method method);
@@ -76,14 +77,28 @@ std::string_view Name(Checkpointing checkpointing);
 std::string_view Name(AttentionImplementation attention);
 std::string_view Name(LossKernel loss);
 std::string_view Name(Quantization quantization);
+std::string_view Name(AdapterKind kind);
 std::string_view Name(Sharding sharding);
 std::string_view Name(Recompute recompute);
 
+// PEFT's adapters on linear modules; rsLoRA and LoRA+ differ from LoRA in numbers alone.
+enum class AdapterKind : std::uint8_t {
+  kLora,
+  kDora,
+  kAdalora,
+  kIa3,
+  kLoha,
+  kLokr,
+  kFourierft,
+};
+
 struct LoraRecipe {
-  std::int64_t rank = 16;
+  AdapterKind kind = AdapterKind::kLora;
+  std::int64_t rank = 16;  // AdaLoRA: init_r; FourierFT: n_frequency
   double dropout = 0.0;
   // Suffixes of module names ("q_proj"), or the one word "all-linear".
   std::vector<std::string> targets = {"all-linear"};
+  std::vector<std::string> feedforward;  // IA³: modules whose input is scaled
   std::vector<std::string> modules_to_save;
   bool operator==(const LoraRecipe&) const = default;
 };

@@ -54,9 +54,44 @@ std::optional<spec::Quantization> QuantizationOf(const Run& run) {
   return std::nullopt;
 }
 
+std::optional<spec::AdapterKind> KindOf(const Run& run) {
+  for (const auto kind :
+       {spec::AdapterKind::kDora, spec::AdapterKind::kAdalora, spec::AdapterKind::kIa3,
+        spec::AdapterKind::kLoha, spec::AdapterKind::kLokr, spec::AdapterKind::kFourierft}) {
+    if (run.method == Name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> NamesIn(const Run& run, std::string_view key) {
+  std::vector<std::string> names;
+  const Node* node = run.settings.Find(key);
+  if (node == nullptr) return names;
+  for (const Node& name : node->items) names.push_back(name.text);
+  return names;
+}
+
+std::optional<std::int64_t> SizeIn(const Run& run, std::string_view key) {
+  const Node* node = run.settings.Find(key);
+  if (node == nullptr || node->kind != NodeKind::kInt) return std::nullopt;
+  return node->integer;
+}
+
+// Ranks and targets of adapters other than LoRA stand among PEFT's own settings.
+void SetKind(const Run& run, spec::LoraRecipe& lora) {
+  const auto kind = KindOf(run);
+  if (!kind) return;
+  lora.kind = *kind;
+  lora.feedforward = NamesIn(run, "feedforward_modules");
+  const std::string_view rank = *kind == spec::AdapterKind::kAdalora     ? "init_r"
+                                : *kind == spec::AdapterKind::kFourierft ? "n_frequency"
+                                                                         : "r";
+  lora.rank = SizeIn(run, rank).value_or(lora.rank);
+}
+
 Method MethodOf(const Run& run) {
   if (QuantizationOf(run)) return Method::kQlora;
-  return run.method == "lora" ? Method::kLora : Method::kFull;
+  return run.method == "lora" || KindOf(run) ? Method::kLora : Method::kFull;
 }
 
 // Autocast as the source's own flags say it, else as its trainer does it.
@@ -204,11 +239,14 @@ Expected<std::vector<std::string>> TargetsByPart(const spec::ModelSpec& model,
 
 void SetAdapters(const Run& run, const spec::ModelSpec& model,
                  const std::vector<std::string>& targets, Recipe& recipe) {
-  if (recipe.method == Method::kFull || !run.lora) return;
+  if (recipe.method == Method::kFull || (!run.lora && !KindOf(run))) return;
   spec::LoraRecipe lora;
-  lora.rank = run.lora->rank.value_or(lora.rank);
-  lora.dropout = run.lora->dropout.value_or(0.0);
-  lora.targets = TargetsIn(model, targets);
+  if (run.lora) {
+    lora.rank = run.lora->rank.value_or(lora.rank);
+    lora.dropout = run.lora->dropout.value_or(0.0);
+  }
+  lora.targets = TargetsIn(model, run.lora ? targets : NamesIn(run, "target_modules"));
+  SetKind(run, lora);
   if (const Node* saved = run.settings.Find("modules_to_save")) {
     for (const Node& name : saved->items) lora.modules_to_save.push_back(name.text);
   }

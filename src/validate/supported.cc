@@ -43,9 +43,12 @@ Reason Framework(const Run& run) {
 }
 
 Reason Method(const Run& run) {
-  constexpr std::array<std::string_view, 4> kKnown = {"full", "lora", "qlora", "pretrain"};
+  constexpr std::array<std::string_view, 9> kKnown = {"full", "lora", "qlora", "pretrain", "dora",
+                                                      "ia3",  "loha", "lokr",  "fourierft"};
   if (run.method.empty()) return "method not stated";
-  if (!IsOneOf(run.method, kKnown)) return "method " + run.method;
+  // AdaLoRA's rank is known where PEFT's own settings are given.
+  const bool is_adalora = run.method == "adalora" && run.settings.Find("init_r") != nullptr;
+  if (!IsOneOf(run.method, kKnown) && !is_adalora) return "method " + run.method;
   return std::nullopt;
 }
 

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "framework nanogpt: no fact rows yet"},
         Refusal{R"("framework": "trl")", R"("framework": "trl+deepspeed")",
                 "DeepSpeed: stage 1, 2 or 3 not stated"},
-        Refusal{R"("method": "lora")", R"("method": "dora")", "method dora"},
+        Refusal{R"("method": "lora")", R"("method": "bone")", "method bone"},
         Refusal{R"("quant": "none")", R"("quant": "hqq-int4")", "quantization hqq-int4"},
         Refusal{R"("nodes": 1)", R"("parallel": {"dp": 1, "tp": 2})", "tensor parallel"},
         Refusal{R"("activation_checkpointing": "full")",

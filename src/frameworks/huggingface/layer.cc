@@ -63,7 +63,7 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   leaf.weight = WeightSlot(i);
   leaf.gradient = GradientSlot(i);
   if (held(i).saved_copy) {  // ModulesToSaveWrapper.forward calls the copy
-    const std::int32_t number = AdapterNumber(i, false);
+    const std::int32_t number = AdapterNumber(i, 0);
     leaf.weight = {frame_, program::kWeightSlots + base_ + number};
     leaf.gradient = GradientSlot(number);
   }
@@ -76,19 +76,26 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
   return leaf;
 }
 
-// lora_A: r × in, lora_B: out × r (peft/tuners/lora/layer.py, update_layer).
-Leaf Frame::AdapterLeaf(std::int32_t i, bool is_b) const {
-  const TensorSpec& spec = tensor(i);
-  const std::int64_t rank = held(i).lora_rank;
-  const std::int32_t number = AdapterNumber(i, is_b);
+std::int32_t Frame::AdapterCount(std::int32_t i) const {
+  return static_cast<std::int32_t>(plan::AdapterTensorsOf(*plan_, tensor(i)).size());
+}
+
+bool Frame::ScalesInput(std::int32_t i) const {
+  if (plan_->lora.kind != spec::AdapterKind::kIa3) return false;
+  return plan::IsFeedforward(*plan_, tensor(i));
+}
+
+Leaf Frame::AdapterLeaf(std::int32_t i, std::int32_t n) const {
+  const auto added = plan::AdapterTensorsOf(*plan_, tensor(i)).at(static_cast<std::size_t>(n));
+  const std::int32_t number = AdapterNumber(i, n);
   Leaf leaf;
   leaf.weight = {frame_, program::kWeightSlots + base_ + number};
   leaf.gradient = GradientSlot(number);
-  leaf.shape = is_b ? program::Shape{spec.shape[0], rank} : program::Shape{rank, spec.shape[1]};
+  leaf.shape = {added.rows, added.cols};
   leaf.dtype = ComputeDtype(plan_->adapter_dtype);
   leaf.trainable = true;
   leaf.has_gradient = has_gradients_;
-  leaf.label = is_b ? "lora_B" : "lora_A";
+  leaf.label = added.label;
   return leaf;
 }
 

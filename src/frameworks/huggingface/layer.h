@@ -12,7 +12,7 @@
 
 namespace trainfit::frameworks::huggingface {
 
-// Slots of the adapters of tensor i: weights at kWeightSlots + kAdapterBase + 2 i (A) and + 1 (B).
+// Slots of the adapters of tensor i: kAdapterBase + kMostAdapterTensors × i + number of the tensor.
 inline constexpr std::int32_t kAdapterBase = 1 << 12;
 
 // Slots in the shared frame.
@@ -45,12 +45,16 @@ class Frame {
   // gathers weights in the compute dtype.
   spec::Dtype ComputeDtype(spec::Dtype stored) const;
   program::Leaf WeightLeaf(std::int32_t i) const;
-  program::Leaf AdapterLeaf(std::int32_t i, bool is_b) const;
+  // The n-th tensor of the adapter of tensor i (LoRA: A, B), and how many there are.
+  program::Leaf AdapterLeaf(std::int32_t i, std::int32_t n) const;
+  std::int32_t AdapterCount(std::int32_t i) const;
+  // IA³ on a feed-forward module: its vector is as long as the input.
+  bool ScalesInput(std::int32_t i) const;
   program::Slot WeightSlot(std::int32_t i) const;
   program::Slot StateSlot(std::int32_t number, std::int32_t state) const;
   // Numbers that StateSlot and gradients use: tensor i, or an adapter of it.
-  static std::int32_t AdapterNumber(std::int32_t i, bool is_b) {
-    return kAdapterBase + 2 * i + (is_b ? 1 : 0);
+  static std::int32_t AdapterNumber(std::int32_t i, std::int32_t n) {
+    return kAdapterBase + plan::kMostAdapterTensors * i + n;
   }
   program::Slot GradientSlot(std::int32_t number) const {
     return {frame_, program::kGradientSlots + base_ + number};
@@ -96,6 +100,12 @@ struct Layer {
 // linear.cc: a linear module as PEFT and bitsandbytes wrap it. `weight`: index in the frame.
 program::Tensor ApplyLinear(const Layer& layer, const program::Tensor& x, spec::Part part,
                             program::Role output_role = program::Role::kActivations);
+// adapters.cc: what an adapter other than LoRA adds to the result of its base layer, or makes of
+// it.
+program::Tensor ApplyAdapter(const Layer& layer, const program::Tensor& x,
+                             const program::Tensor& result, std::int32_t i);
+// adapters.cc: IA³ on the input of a feed-forward module.
+program::Tensor ScaleInput(const Layer& layer, const program::Tensor& x, std::int32_t i);
 // linear.cc: x through a frozen matrix of `out` rows that is stored as Plan::quantization says.
 program::Tensor QuantizedLinear(const Layer& layer, const program::Tensor& x, std::int64_t out,
                                 const char* label);

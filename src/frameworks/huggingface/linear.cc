@@ -24,8 +24,8 @@ Tensor BaseLinear(const Layer& layer, const Tensor& x, std::int32_t i, std::int3
 // lora_B(lora_A(dropout(x))) * scaling
 Tensor AdapterPath(const Layer& layer, const Tensor& x, std::int32_t i) {
   program::Tape& tape = layer.tape;
-  const Tensor a = tape.Parameter(layer.frame.AdapterLeaf(i, false));
-  const Tensor b = tape.Parameter(layer.frame.AdapterLeaf(i, true));
+  const Tensor a = tape.Parameter(layer.frame.AdapterLeaf(i, 0));
+  const Tensor b = tape.Parameter(layer.frame.AdapterLeaf(i, 1));
   const auto down = [&] {
     if (layer.plan.lora.dropout <= 0) return program::Linear(tape, x, a, {}, "lora_A");
     return program::Linear(tape, program::Dropout(tape, x, "lora dropout"), a, {}, "lora_A");
@@ -85,8 +85,14 @@ Tensor ApplyLinear(const Layer& layer, const Tensor& x, spec::Part part,
   const std::int32_t i = layer.frame.Find(part);
   CHECK(i >= 0) << "the layer has no " << Name(part);
   const std::int32_t bias = layer.frame.Find(part, true);
+  const bool has_adapter = layer.frame.held(i).lora_rank > 0;
+  const bool is_lora = layer.plan.lora.kind == spec::AdapterKind::kLora;
+  if (has_adapter && !is_lora && layer.frame.ScalesInput(i)) {
+    return BaseLinear(layer, ScaleInput(layer, x, i), i, bias, output_role);
+  }
   Tensor result = BaseLinear(layer, x, i, bias, output_role);
-  if (layer.frame.held(i).lora_rank == 0) return result;
+  if (!has_adapter) return result;
+  if (!is_lora) return ApplyAdapter(layer, x, result, i);
   if (layer.frame.held(i).quantized_4bit) return LoraLinear4bit(layer, x, std::move(result), i);
   return LoraLinear(layer, x, std::move(result), i);
 }

@@ -179,11 +179,10 @@ std::vector<Trained> TrainedTensors(const Frame& frame) {
     };
     if (frame.held(i).trainable) add(i, frame.WeightLeaf(i), frame.held(i).dtype);
     if (frame.held(i).saved_copy) {
-      add(Frame::AdapterNumber(i, false), frame.WeightLeaf(i), frame.held(i).dtype);
+      add(Frame::AdapterNumber(i, 0), frame.WeightLeaf(i), frame.held(i).dtype);
     }
-    if (frame.held(i).lora_rank > 0) {
-      add(Frame::AdapterNumber(i, false), frame.AdapterLeaf(i, false), adapters);
-      add(Frame::AdapterNumber(i, true), frame.AdapterLeaf(i, true), adapters);
+    for (std::int32_t n = 0; n < frame.AdapterCount(i); ++n) {
+      add(Frame::AdapterNumber(i, n), frame.AdapterLeaf(i, n), adapters);
     }
   }
   return trained;
@@ -222,9 +221,8 @@ const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore
       tape.AllocSlot(copy.weight, SizeOf(copy.shape.rows * copy.shape.cols, copy.dtype),
                      Role::kAdapterWeights, copy.label);
     }
-    if (frame.held(i).lora_rank == 0) continue;
-    for (const bool is_b : {false, true}) {
-      const program::Leaf leaf = frame.AdapterLeaf(i, is_b);
+    for (std::int32_t n = 0; n < frame.AdapterCount(i); ++n) {
+      const program::Leaf leaf = frame.AdapterLeaf(i, n);
       const std::int64_t shard = Elements(Shard(frame.plan(), leaf.shape));
       tape.AllocSlot(leaf.weight, SizeOf(shard, frame.plan().adapter_dtype), Role::kAdapterWeights,
                      leaf.label);
