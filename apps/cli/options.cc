@@ -264,11 +264,6 @@ Complaint SetColumns(std::string_view value, Request* request) {
   return SetNames(value, &request->columns);
 }
 
-template <auto kLast>
-std::vector<std::string> WordsUpTo() {
-  return PrintedWords(kLast);
-}
-
 constexpr Option kOptions[] = {
     {.name = "method",
      .metavar = "METHOD",
@@ -596,42 +591,8 @@ constexpr Option kOptions[] = {
      .apply = SetSwitch<&Request::version>},
 };
 
-// Calls visit(name) for the name and each alias.
-template <typename Visit>
-void ForEachName(const Option& option, Visit visit) {
-  visit(option.name);
-  std::string_view rest = option.aliases;
-  while (!rest.empty()) {
-    const std::size_t space = std::min(rest.find(' '), rest.size());
-    visit(rest.substr(0, space));
-    rest.remove_prefix(std::min(space + 1, rest.size()));
-  }
-}
-
 }  // namespace
 
 std::span<const Option> Options() { return kOptions; }
-
-const Option* FindOption(std::string_view name) {
-  const std::string wanted = Normalized(name);
-  for (const Option& option : kOptions) {
-    bool is_it = false;
-    ForEachName(option, [&](std::string_view known) { is_it = is_it || known == wanted; });
-    if (is_it) return &option;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> OptionNames(unsigned commands) {
-  std::vector<std::string> names;
-  for (const Option& option : kOptions) {
-    if ((option.commands & commands) == 0) continue;
-    ForEachName(option, [&](std::string_view name) {
-      names.emplace_back(name);
-      if (option.can_be_negated) names.push_back("no-" + std::string(name));
-    });
-  }
-  return names;
-}
 
 }  // namespace trainfit::cli

@@ -233,7 +233,7 @@ Expected<spec::Machine> MachineOf(const Run& run, const catalog::Catalog& catalo
   if (machine.gpu.vendor != "NVIDIA") {
     return Fail(Error("vendor", machine.gpu.vendor + " GPUs: no fact rows yet"));
   }
-  const std::int64_t gpus = run.gpus.value_or(1);
+  const std::int64_t gpus = run.gpus.value_or(RanksOfOneCopy(run).value_or(1));
   machine.nodes = std::clamp<std::int64_t>(run.nodes.value_or(1), 1, gpus);
   machine.gpus_per_node = gpus / machine.nodes;
   machine.written_as = run.gpu;

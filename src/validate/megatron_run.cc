@@ -105,6 +105,9 @@ constexpr std::array kUnknownFlags = {
     Flag{"hierarchical-context-parallel-sizes", "hierarchical context parallelism"},
     Flag{"defer-embedding-wgrad-compute", "deferred embedding gradients"},
     Flag{"overlap-moe-expert-parallel-comm", "overlapped expert parallelism"},
+    Flag{"microbatch-group-size-per-virtual-pipeline-stage",
+         "groups of micro-batches of another "
+         "size"},
 };
 
 }  // namespace
@@ -115,6 +118,9 @@ std::optional<std::string> WhyNotMegatron(const Run& run) {
   if (Contains(run.optimizer, "muon")) return "optimizer muon";
   for (const Flag& flag : kUnknownFlags) {
     if (Present(run.settings, flag.name) != nullptr) return flag.reason;
+  }
+  if (Number(run.settings, "num-distributed-optimizer-instances", 1) > 1) {
+    return "several instances of the distributed optimizer";
   }
   if (Number(run.parallel, "zero", 0) > 1) return "Megatron with ZeRO-2 or ZeRO-3";
   const std::string family = Word(run.arch, "family");
@@ -129,6 +135,13 @@ std::optional<std::string> WhyNotMegatron(const Run& run) {
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::int64_t> RanksOfOneCopy(const Run& run) {
+  // Without the distributed optimizer a rank holds the same however many replicas there are.
+  if (Number(run.parallel, "zero", 0) != 0 || Number(run.parallel, "ep", 1) > 1) return {};
+  return Number(run.parallel, "tp", 1) * Number(run.parallel, "pp", 1) *
+         Number(run.parallel, "cp", 1);
 }
 
 void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
@@ -167,6 +180,10 @@ void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
     }
   }
   recipe.parallelism = parallelism;
+  if (!run.gpus && !run.accumulation) {
+    recipe.gradient_accumulation = std::max<std::int64_t>(
+        Number(settings, "global-batch-size", 1) / std::max<std::int64_t>(*run.micro_batch, 1), 1);
+  }
   recipe.sharding =
       Number(run.parallel, "zero", 0) == 1 ? spec::Sharding::kZero1 : spec::Sharding::kDdp;
   recipe.padding_free = true;

@@ -17,6 +17,9 @@ namespace trainfit::validate {
 // Why the run cannot be simulated, as far as it is Megatron's own.
 std::optional<std::string> WhyNotMegatron(const Run& run);
 
+// GPUs of one copy of the model, when a run of any number of copies needs the same of each GPU.
+std::optional<std::int64_t> RanksOfOneCopy(const Run& run);
+
 // Parallelism, recomputation, dropout and kernels. `gpu`: Transformer Engine chooses its attention
 // by it.
 void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe);

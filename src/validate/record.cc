@@ -144,10 +144,11 @@ class RecordReader {
   // As it is stated, else from the rate: tokens of a step over tokens a second of all GPUs.
   std::optional<Seconds> StepSeconds(const Node& measured) {
     constexpr double kMost = 1e9;
+    if (!Count("gpus")) return std::nullopt;  // of how many cards nobody knows
     const auto number = [&](std::string_view key) {
-      return Present(measured, key) == nullptr
-                 ? 0.0
-                 : Take(config::GetDouble(measured, key, 0, kMost), 0.0);
+      const Node* node = Present(measured, key);
+      const bool is_said = node != nullptr && node->text != "NaN";  // Megatron logs NaN for none
+      return is_said ? Take(config::GetDouble(measured, key, 0, kMost), 0.0) : 0.0;
     };
     if (const double step = number("step_time_s"); step > 0) return Seconds(step);
     const double rate = number("tokens_per_s_per_gpu");

@@ -90,6 +90,7 @@ Reason Parallel(const Run& run) {
       Axis{"tp", "tensor parallel"},   Axis{"pp", "pipeline parallel"},
       Axis{"cp", "context parallel"},  Axis{"ep", "expert parallel"},
       Axis{"sp", "sequence parallel"}, Axis{"layer_split", "naive layer split (device_map)"}};
+  if (SplitsModels(run) && RanksOfOneCopy(run)) return std::nullopt;
   if (!run.gpus) return "number of GPUs not stated";
   if (SplitsModels(run)) return std::nullopt;
   for (const Axis& axis : kAxes) {

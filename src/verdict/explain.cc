@@ -150,8 +150,10 @@ std::string DescribeMoment(const plan::Plan& plan, const memory::Moment& moment)
   if (moment.event < 0) return "at the start of the phase";
   std::string where;
   const std::int64_t layers = plan.model->Text().Layers();
-  if (moment.frame >= 1 && moment.frame <= layers) {
-    where = fmt::format(" in layer {} of {}", moment.frame, layers);
+  const std::int64_t frame =
+      moment.frame > 0 ? moment.frame % program::kMicroBatchFrames : moment.frame;
+  if (frame >= 1 && frame <= layers) {
+    where = fmt::format(" in layer {} of {}", frame, layers);
   }
   std::string text = fmt::format("{}{}", moment.tensor, where);
   if (!moment.operation.empty() && moment.operation != moment.tensor) {

@@ -20,8 +20,29 @@ constexpr std::int64_t V(Enum value) {
 }
 constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << V(sharding); }
 
+// A question about adapters, Hugging Face's trainer or DeepSpeed, which have no part in these
+// stacks.
+constexpr FactRow NotHere(Fact fact) {
+  return {fact, "torch", kAny, kAny, 0, "", Basis::kSource, "not in this stack"};
+}
+
 // A dialect is a stack with a package of its own: "nemo" is 0.0.0 in plain Megatron.
 constexpr std::array kRows = {
+    NotHere(Fact::kLossPath),
+    NotHere(Fact::kOutputsToFp32),
+    NotHere(Fact::kLoadDtypeDefault),
+    NotHere(Fact::kAdapterDtypeFp32),
+    NotHere(Fact::kKbitPreparation),
+    NotHere(Fact::kKbitEndsBf16),
+    NotHere(Fact::kQloraAdapterBf16),
+    NotHere(Fact::kSdpaGroupedQuery),
+    NotHere(Fact::kEmbedding32bitStates),
+    NotHere(Fact::kLigerSeparateProducts),
+    NotHere(Fact::kZeroBucketBefore),
+    NotHere(Fact::kZeroStatesAtInit),
+    NotHere(Fact::kZeroOverflowBytes),
+    FactRow{Fact::kCheckpointReentrant, "torch", kAny, kAny, 1, "reentrant checkpointing",
+            Basis::kSource, "megatron/core/tensor_parallel/random.py CheckpointFunction"},
     FactRow{Fact::kCheckpointingDefault, "torch", kAny, kAny, V(spec::Checkpointing::kNone),
             "activation recomputation", Basis::kSource,
             "megatron/core/transformer/transformer_config.py: recompute_granularity=None"},
