@@ -6,10 +6,12 @@
 #include <memory>
 
 #include "catalog/catalog.h"
+#include "catalog/hardware.h"
 #include "frameworks/builder.h"
 #include "frameworks/registry.h"
 #include "memory/peak.h"
 #include "readers/model_config.h"
+#include "time/reading.h"
 #include "verdict/judge.h"
 
 namespace trainfit {
@@ -22,8 +24,7 @@ verdict::Case Question(spec::Method method) {
   question.model = std::make_shared<const spec::ModelSpec>(
       readers::ReadModelConfig(found->record.config, found->record.id, nullptr).value());
   question.facts = frameworks::FindFacts("", "").value();
-  question.machine.gpu = catalog.FindGpu("h100-sxm")->record.gpu;
-  question.machine.gpus_per_node = 8;
+  question.machine = catalog::ParseHardware(catalog, "8xh100-sxm").value();
   question.recipe.method = method;
   return question;
 }
@@ -56,6 +57,38 @@ void SummarizePhases(benchmark::State& state) {
   }
 }
 BENCHMARK(SummarizePhases)->Unit(benchmark::kMicrosecond);
+
+const program::Segment& SteadyStep(const program::Program& program) {
+  for (const program::PhaseProgram& phase : program.ranks.front().phases) {
+    if (phase.phase == program::Phase::kSteadyStep) return *phase.segment;
+  }
+  return *program.ranks.front().phases.back().segment;
+}
+
+// The time reading of a step whose segments were read before, and of one that is new.
+void ReadTimeWarm(benchmark::State& state) {
+  const verdict::Case question = Question(spec::Method::kFull);
+  const plan::Plan plan =
+      plan::ResolvePlan(question.recipe, question.model, question.machine, question.facts).value();
+  const program::Program program = frameworks::BuildProgram(plan);
+  const time::LinkPaths paths = time::PathsOf(question.machine, plan.parallel).value();
+  time::Reader reader(question.machine.gpu, paths);
+  for (auto _ : state) benchmark::DoNotOptimize(&reader.Read(SteadyStep(program)));
+}
+BENCHMARK(ReadTimeWarm)->Unit(benchmark::kMicrosecond);
+
+void ReadTimeCold(benchmark::State& state) {
+  const verdict::Case question = Question(spec::Method::kFull);
+  const plan::Plan plan =
+      plan::ResolvePlan(question.recipe, question.model, question.machine, question.facts).value();
+  const program::Program program = frameworks::BuildProgram(plan);
+  const time::LinkPaths paths = time::PathsOf(question.machine, plan.parallel).value();
+  for (auto _ : state) {
+    time::Reader reader(question.machine.gpu, paths);
+    benchmark::DoNotOptimize(&reader.Read(SteadyStep(program)));
+  }
+}
+BENCHMARK(ReadTimeCold)->Unit(benchmark::kMicrosecond);
 
 // The budget: one plan, everything cold, 50 µs.
 void OnePlanCold(benchmark::State& state) {

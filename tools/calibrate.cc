@@ -126,6 +126,7 @@ std::optional<Sample> AttentionSample(const Node& row, bool is_backward) {
   operation.flops = trainfit::Flops(wide * (square + static_cast<double>(length)) * passes);
   operation.shape = {length, heads, (head_dim + value_dim) / 2};
   operation.groups = batch;
+  operation.asynchronous = true;
   return sample;
 }
 

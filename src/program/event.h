@@ -93,10 +93,11 @@ enum class KernelClass : std::uint8_t {
   kEmbedding,
   kCollective,
   kCopy,
-  kWait,      // no kernel: `stream` goes on when what was issued to `awaited` before is done
-  kHostSync,  // no kernel: the host reads a result (.item()), and so waits for `stream`
+  kWait,           // no kernel: `stream` goes on when what was issued to `awaited` before is done
+  kHostOptimizer,  // the optimizer step on the CPU, as a stage of the copies' stream
+  kHostSync,       // no kernel: the host reads a result (.item()), and so waits for `stream`
 };
-inline constexpr int kKernelClassCount = 12;
+inline constexpr int kKernelClassCount = 13;
 std::string_view Name(KernelClass kernel);
 
 // What ranks exchange, in the words of NCCL.
@@ -138,7 +139,8 @@ struct Operation {
   std::int64_t groups = 1;   // in one launch: grouped GEMMs (M is their sum), sequences
   spec::Dtype dtype = spec::Dtype::kBf16;  // of what is multiplied
   Issuer issuer = Issuer::kPython;
-  bool recomputed = false;  // done before in the same step: no part of the model's FLOPs
+  bool asynchronous = false;  // attention for Hopper's own instructions: flash-attention 3, cuDNN
+  bool recomputed = false;    // done before in the same step: no part of the model's FLOPs
   Collective collective = Collective::kNone;
   Group group = Group::kNone;
   Stream awaited = Stream::kCompute;  // kWait alone

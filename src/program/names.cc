@@ -19,10 +19,19 @@ std::string_view Name(Place place) {
 }
 
 std::string_view Name(KernelClass kernel) {
-  constexpr std::array<std::string_view, kKernelClassCount> kNames = {
-      "matrix products", "attention forward", "attention backward", "element-wise", "reductions",
-      "optimizer",       "dequantization",    "embedding",          "collectives",  "copies",
-      "waits",           "host waits"};
+  constexpr std::array<std::string_view, kKernelClassCount> kNames = {"matrix products",
+                                                                      "attention forward",
+                                                                      "attention backward",
+                                                                      "element-wise",
+                                                                      "reductions",
+                                                                      "optimizer",
+                                                                      "dequantization",
+                                                                      "embedding",
+                                                                      "collectives",
+                                                                      "copies",
+                                                                      "waits",
+                                                                      "optimizer on the host",
+                                                                      "host waits"};
   return kNames.at(static_cast<std::size_t>(kernel));
 }
 

@@ -116,6 +116,7 @@ struct AttentionShape {
   std::int64_t head_dim = 0;
   bool causal = true;
   std::int64_t window = 0;     // 0: none
+  bool asynchronous = false;   // flash-attention 3, cuDNN
   std::int64_t Pairs() const;  // query-key pairs of one head that are computed, whole batch
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "program/attention_products.h"
 #include "program/ops.h"
 
 namespace trainfit::program {
@@ -7,7 +8,7 @@ namespace {
 
 using spec::Dtype;
 
-enum Number { kBatch, kQueryLength, kKeyLength, kHeads, kKvHeads, kHeadDim, kPairs };
+enum Number { kBatch, kQueryLength, kKeyLength, kHeads, kKvHeads, kHeadDim, kPairs, kAsynchronous };
 
 // flash-attention pads rows to 128 and head dimensions to a multiple of 32 in its fp32 buffers
 // (csrc/flash_attn/flash_api.cpp, mha_bwd: seqlen_q_rounded, head_size_rounded).
@@ -18,39 +19,6 @@ double AttentionFlops(std::int64_t pairs, std::int64_t heads, std::int64_t head_
   return 2.0 * matmuls * static_cast<double>(pairs) * static_cast<double>(heads) *
          static_cast<double>(head_dim);
 }
-
-// Products of eager attention, one for each head of each sequence, in one launch.
-enum class Product { kScores, kValues, kTransposed };
-struct BatchedProducts {
-  std::int64_t heads;  // of all sequences
-  std::int64_t queries;
-  std::int64_t keys;
-  std::int64_t head_dim;
-  Dtype dtype;
-
-  void Run(Tape& tape, const char* label, Product product) const {
-    std::array<std::int64_t, 3> one{};
-    switch (product) {
-      case Product::kScores:  // q kᵀ
-        one = {queries, keys, head_dim};
-        break;
-      case Product::kValues:  // probabilities · v
-        one = {queries, head_dim, keys};
-        break;
-      case Product::kTransposed:  // probabilitiesᵀ · gradient
-        one = {keys, head_dim, queries};
-        break;
-    }
-    const auto [m, n, k] = one;
-    tape.Run({.kernel = KernelClass::kGemm,
-              .label = label,
-              .flops = Flops(AttentionFlops(queries * keys, heads, head_dim, 1)),
-              .moved = heads * Bytes((m * k + n * k + m * n) * spec::ElementBytes(dtype)),
-              .shape = {heads * m, n, k},
-              .groups = heads,
-              .dtype = dtype});
-  }
-};
 
 // q and k halves: neg + cat forward; narrow, neg and two slice_backward tensors in backward.
 void RotaryEagerBackward(BackwardContext& c) {
@@ -102,7 +70,8 @@ void FlashAttentionBackward(BackwardContext& c) {
             .moved = 8 * c.gradient().bytes(),
             .shape = {c.number(kQueryLength), c.number(kHeads), c.number(kHeadDim)},
             .groups = c.number(kBatch),
-            .dtype = c.InputDtype(0)});
+            .dtype = c.InputDtype(0),
+            .asynchronous = c.number(kAsynchronous) != 0});
   std::array<Tensor, 3> gradients;
   for (const int i : {0, 1, 2}) {
     gradients[static_cast<std::size_t>(i)] =
@@ -132,18 +101,18 @@ void EagerAttentionBackward(BackwardContext& c) {
   const auto fresh = [&](Dtype type) {
     return tape.New(scores, type, Role::kActivations, c.label());
   };
-  const BatchedProducts products{c.number(kBatch) * c.number(kHeads), c.number(kQueryLength),
-                                 c.number(kKeyLength), c.number(kHeadDim), dtype};
-  products.Run(tape, c.label(), Product::kTransposed);  // dv
-  products.Run(tape, c.label(), Product::kScores);
+  const AttentionProducts products{c.number(kBatch) * c.number(kHeads), c.number(kQueryLength),
+                                   c.number(kKeyLength), c.number(kHeadDim), dtype};
+  products.Run(tape, c.label(), AttentionProduct::kTransposed);  // dv
+  products.Run(tape, c.label(), AttentionProduct::kScores);
   // softmax_backward in fp32, and the scaling's.
   tape.Run(KernelClass::kReduction, c.label(), Flops(), Bytes(12 * scores.rows * scores.cols));
   tape.Run({.kernel = KernelClass::kElementwise,
             .label = c.label(),
             .moved = (has_dropout ? 15 : 10) * Bytes(scores.rows * scores.cols),
             .kernels = has_dropout ? 3 : 2});
-  products.Run(tape, c.label(), Product::kValues);      // dq
-  products.Run(tape, c.label(), Product::kTransposed);  // dk
+  products.Run(tape, c.label(), AttentionProduct::kValues);      // dq
+  products.Run(tape, c.label(), AttentionProduct::kTransposed);  // dk
   Tensor dv;
   if (c.Wants(2)) dv = tape.New(c.InputShape(2), dtype, Role::kActivations, c.label());
   Tensor d_probabilities = fresh(dtype);
@@ -211,10 +180,12 @@ Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
             .moved = q.bytes() + k.bytes() + v.bytes() + out.bytes(),
             .shape = {shape.query_length, shape.heads, shape.head_dim},
             .groups = shape.batch,
-            .dtype = q.dtype()});
+            .dtype = q.dtype(),
+            .asynchronous = shape.asynchronous});
   tape.Record(label, FlashAttentionBackward, {q, k, v}, out, {q, k, v, out, lse},
               {shape.batch, shape.query_length, shape.key_length, shape.heads,
-               k.cols() == q.cols() ? shape.heads : shape.kv_heads, shape.head_dim, shape.Pairs()});
+               k.cols() == q.cols() ? shape.heads : shape.kv_heads, shape.head_dim, shape.Pairs(),
+               shape.asynchronous ? 1 : 0});
   return out;
 }
 
@@ -224,9 +195,9 @@ Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
   const auto fresh = [&](Dtype type) {
     return tape.New(scores_shape, type, Role::kActivations, label);
   };
-  const BatchedProducts products{shape.batch * shape.heads, shape.query_length, shape.key_length,
-                                 shape.head_dim, q.dtype()};
-  products.Run(tape, label, Product::kScores);
+  const AttentionProducts products{shape.batch * shape.heads, shape.query_length, shape.key_length,
+                                   shape.head_dim, q.dtype()};
+  products.Run(tape, label, AttentionProduct::kScores);
   // Scaling, mask; softmax in fp32 and back. (The cast to fp32 counts for itself.)
   tape.Run({.kernel = KernelClass::kElementwise,
             .label = label,
@@ -250,7 +221,7 @@ Tensor EagerAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
     probabilities = fresh(q.dtype());
   }
   Tensor out = tape.New({q.rows(), q.cols()}, q.dtype(), Role::kActivations, label);
-  products.Run(tape, label, Product::kValues);
+  products.Run(tape, label, AttentionProduct::kValues);
   // transpose(1, 2).contiguous(): a second tensor of the output's size, kept by the projection.
   tape.Record(label, EagerAttentionBackward, {q, k, v}, out,
               {q, k, v, softmax, probabilities, mask},

@@ -18,7 +18,14 @@ double AttentionSeconds(const program::Operation& operation, const spec::Attenti
   const bool is_backward = operation.kernel == program::KernelClass::kAttentionBackward;
   const double per_key = is_backward ? width * 2.5 : width;
   const double keys = per_block / per_key;
-  const double unit_rate = card.Peak(operation.dtype) / card.sms * rates.share;
+  // Rates of cards with asynchronous products are of kernels that use them. flash-attention 2 is
+  // 1.5 to 2.0 times slower there in forward, 1.5 to 1.75 times in backward (J. Shah et al.,
+  // FlashAttention-3, arXiv 2407.08608, section 4.1).
+  constexpr double kForwardLoss = 1.75;
+  constexpr double kBackwardLoss = 1.6;
+  const bool loses = card.has_asynchronous_products && !operation.asynchronous;
+  const double loss = !loses ? 1 : is_backward ? kBackwardLoss : kForwardLoss;
+  const double unit_rate = card.Peak(operation.dtype) / card.sms * rates.share / loss;
   const double all = blocks * per_key * (keys + rates.ramp) / (card.sms * unit_rate);
   const double longest = per_key * (2 * keys + rates.ramp) / unit_rate;
   return all + rates.tail * longest;

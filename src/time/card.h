@@ -16,7 +16,10 @@ struct Card {
   double tensor_fp8 = 0;
   // FLOP a second of matrix products that the power limit allows, at bf16's cost a FLOP.
   double power_limited_rate = 0;
-  double fp32 = 0;  // of fp32 matrix products: vector rate, TF32 off
+  bool has_asynchronous_products = false;  // Hopper, Blackwell of servers: wgmma, tcgen05
+  double host_link = 0;                    // bytes a second to or from pinned host memory
+  double host_optimizer = 0;  // bytes a second that one rank's CPU optimizer goes through
+  double fp32 = 0;            // of fp32 matrix products: vector rate, TF32 off
   spec::KernelRates rates;
 
   double Peak(spec::Dtype dtype) const;

@@ -37,6 +37,13 @@ RoofTime OneKernel(const Operation& operation, const Card& card) {
 }  // namespace
 
 KernelTime KernelSeconds(const Operation& operation, const Card& card) {
+  const auto moved = static_cast<double>(operation.moved.value());
+  if (operation.kernel == KernelClass::kHostOptimizer) {
+    return {Seconds(moved / card.host_optimizer), Bound::kHost};
+  }
+  if (operation.kernel == KernelClass::kCopy && operation.stream == program::Stream::kCopy) {
+    return {Seconds(moved / card.host_link), Bound::kLink};
+  }
   if (operation.kernel == KernelClass::kWait || operation.kernel == KernelClass::kHostSync) {
     return {};
   }

@@ -18,7 +18,8 @@ struct KernelTime {
   Bound bound = Bound::kCompute;
 };
 
-// Time on the GPU of all launches of `operation`; zero for waits. Collectives: collective.h.
+// Time on the GPU of all launches of `operation`; zero for waits. Copies on the copies' stream go
+// over the link to the host. Collectives: collective.h.
 KernelTime KernelSeconds(const program::Operation& operation, const Card& card);
 
 }  // namespace trainfit::time

@@ -153,9 +153,11 @@ Reason Numbers(const Run& run) {
 
 Reason Kernels(const Run& run) {
   if (SplitsModels(run)) return std::nullopt;
-  constexpr std::array<std::string_view, 8> kKnown = {
+  constexpr std::array<std::string_view, 10> kKnown = {
       "",
       "none",
+      "foak: fused LoRA/RoPE/RMSNorm/CE triton kernels (unsloth-derived)",
+      "foak: fused LoRA/RoPE/RMSNorm/CE triton kernels (unsloth-derived); liger fused-linear-CE",
       "huggingface",
       "liger",
       "foak (unsloth triton CE/RMSNorm/RoPE)",

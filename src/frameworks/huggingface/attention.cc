@@ -66,6 +66,7 @@ program::AttentionShape ShapeOf(const Layer& layer, const spec::Attention& atten
   shape.head_dim = attention.head_dim;
   shape.causal = attention.causal;
   shape.window = attention.window;
+  shape.asynchronous = layer.plan.attention == AttentionImplementation::kFlash3;
   return shape;
 }
 

@@ -181,6 +181,7 @@ class Zero12 : public Sharding {
                   Bytes(elements * half_), ReduceStream());
     if (!offloads_) return;
     // async_inplace_copy_grad_to_fp32_buffer_from_gpu: the fp32 of one slice, then to the host.
+    tape.Wait(Stream::kCopy, ReduceStream());
     tape.Run(program::KernelClass::kCopy, "gradients to the host", Flops(),
              Bytes(elements / plan_.parallel.data * 4), {}, Stream::kCopy);
   }
@@ -306,8 +307,10 @@ class Zero12 : public Sharding {
     Pass(tape, Scratch(std::min(largest_, partition_) * kFp64Bytes, "gradient norm in fp64"));
     MakeStatesOnce(tape, is_first);
     if (!is_stage2_) Free(tape, owned_);
+    RunHostAdam(tape, partition_);
     tape.Run(program::KernelClass::kCopy, "updated weights to the GPU", Flops(),
              Bytes(partition_ * half_), {}, Stream::kCopy);
+    tape.Wait(Stream::kCompute, Stream::kCopy);
   }
 
   const ModelFrames& frames_;

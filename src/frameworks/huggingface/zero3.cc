@@ -299,6 +299,7 @@ class Zero3 : public Sharding {
     if (plan_.zero.offload_param != spec::Offload::kNone) {
       tape.Run(program::KernelClass::kCopy, "partitions to the GPU", Flops(),
                Bytes(unit.bytes.value() / plan_.parallel.data), {}, Stream::kCopy);
+      tape.Wait(Stream::kAllGather, Stream::kCopy);
     }
     tape.Exchange(program::Collective::kAllGather, program::Group::kData, "all-gather", unit.bytes,
                   Stream::kAllGather);
@@ -371,6 +372,7 @@ class Zero3 : public Sharding {
     tape.Exchange(program::Collective::kReduceScatter, program::Group::kData, "reduce-scatter",
                   Bytes(unit.trained * half_), Stream::kReduceScatter);
     if (!offloads_optimizer_) return;
+    tape.Wait(Stream::kCopy, Stream::kReduceScatter);
     tape.Run(program::KernelClass::kCopy, "gradients to the host", Flops(),
              Bytes(unit.trained / plan_.parallel.data * half_), {}, Stream::kCopy);
   }
@@ -452,9 +454,12 @@ class Zero3 : public Sharding {
 
   void UpdateOnHost(Tape& tape, bool is_first) const {
     MakeStatesOnce(tape, is_first);
+    RunHostAdam(tape, partition_);
+    tape.Wait(Stream::kCompute, Stream::kCopy);
     if (plan_.zero.offload_param != spec::Offload::kNone) return;
     tape.Run(program::KernelClass::kCopy, "updated weights to the GPU", Flops(),
              Bytes(partition_ * half_), {}, Stream::kCopy);
+    tape.Wait(Stream::kCompute, Stream::kCopy);
   }
 
   const ModelFrames& frames_;

@@ -45,6 +45,14 @@ const program::Segment* RecordLeaf(program::SegmentStore& store, Body body) {
   return tape.Finish(store).front();
 }
 
+// DeepSpeedCPUAdam of `elements` (csrc/includes/cpu_adam.h): reads and writes fp32 weights and
+// states, reads the gradient. The copies' stream waits for it as for a copy.
+inline void RunHostAdam(program::Tape& tape, std::int64_t elements) {
+  constexpr std::int64_t kBytesOfElement = 7 * 4;
+  tape.Run(program::KernelClass::kHostOptimizer, "optimizer step on the host", Flops(),
+           Bytes(kBytesOfElement * elements), {}, program::Stream::kCopy);
+}
+
 // A buffer that is named by slot.
 struct Buffer {
   program::Slot slot;
