@@ -24,6 +24,8 @@ program::AttentionShape ShapeOf(const plan::Plan& plan, const spec::Attention& a
   shape.head_dim = attention.head_dim;
   shape.causal = attention.causal;
   shape.window = attention.window;
+  shape.asynchronous = plan.attention == AttentionImplementation::kFlash3 ||
+                       plan.attention == AttentionImplementation::kCudnn;
   return shape;
 }
 

@@ -91,7 +91,9 @@ class LayerRecorder {
     Tensor held = gradient;
     const Tensor wrt = tape_.Ghost(x);
     {
+      tape_.set_recomputing(true);
       const Tensor recomputed = Run(x);
+      tape_.set_recomputing(false);
       Backpropagate(tape_.Ghost(recomputed), std::move(gradient), wrt);
     }
     held.reset();

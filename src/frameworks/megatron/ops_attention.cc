@@ -1,8 +1,10 @@
 #include "frameworks/megatron/ops.h"
+#include "program/attention_products.h"
 
 namespace trainfit::frameworks::megatron {
 namespace {
 
+using program::AttentionProduct;
 using program::BackwardContext;
 using program::KernelClass;
 using program::Role;
@@ -24,9 +26,8 @@ struct Sizes {
   std::int64_t query_length = 0;
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
-  double Flops(int matmuls) const {
-    return 2.0 * matmuls * static_cast<double>(scores.rows) * static_cast<double>(scores.cols) *
-           static_cast<double>(head_dim);
+  program::AttentionProducts Products(Dtype dtype) const {
+    return {scores.rows / query_length, query_length, scores.cols, head_dim, dtype};
   }
 };
 
@@ -41,12 +42,15 @@ Probabilities Attend(Tape& tape, const Sizes& sizes, Dtype dtype, bool has_dropo
   Tensor scores = fresh(dtype, "attention scores");  // baddbmm(buffer, q, kᵀ, beta=0)
   buffer.reset();
   const Bytes square = scores.bytes();
-  tape.Run(KernelClass::kAttentionForward, label, Flops(sizes.Flops(2)), 6 * square,
-           {sizes.query_length, sizes.heads, sizes.head_dim});
+  sizes.Products(dtype).Run(tape, label, AttentionProduct::kScores);
+  // Scale, mask and softmax are one kernel (fused_kernels/scaled_upper_triang_masked_softmax.h).
+  tape.Run(KernelClass::kReduction, label, Flops(), 2 * square);
   made.softmax = fresh(dtype, "attention probabilities");
   scores.reset();
   made.dropped = made.softmax;
   if (!has_dropout) return made;
+  tape.Run(KernelClass::kElementwise, label, Flops(),
+           2 * square + Bytes(sizes.scores.rows * sizes.scores.cols));
   made.mask = fresh(Dtype::kBool, "attention dropout mask");
   made.dropped = fresh(dtype, "dropped probabilities");
   return made;
@@ -64,10 +68,20 @@ void CoreAttentionBackward(BackwardContext& c) {
   const bool has_dropout = c.number(kDropout) != 0;
   Probabilities kept{c.saved(kSoftmax), c.saved(kMask), c.saved(kDropped)};
   if (!kept.softmax.defined()) {
+    tape.set_recomputing(true);
     kept = Attend(tape, sizes, dtype, has_dropout, c.number(kOwnBuffer) != 0, c.label());
+    tape.set_recomputing(false);
   }
-  tape.Run(KernelClass::kAttentionBackward, c.label(), Flops(sizes.Flops(4)),
-           7 * kept.softmax.bytes(), {sizes.query_length, sizes.heads, sizes.head_dim});
+  const Bytes square = kept.softmax.bytes();
+  const program::AttentionProducts products = sizes.Products(dtype);
+  products.Run(tape, c.label(), AttentionProduct::kTransposed);  // dv
+  products.Run(tape, c.label(), AttentionProduct::kScores);      // gradient · vᵀ
+  if (has_dropout) {
+    tape.Run(KernelClass::kElementwise, c.label(), Flops(), 2 * square + kept.mask.bytes());
+  }
+  tape.Run(KernelClass::kReduction, c.label(), Flops(), 3 * square);
+  products.Run(tape, c.label(), AttentionProduct::kValues);      // dq
+  products.Run(tape, c.label(), AttentionProduct::kTransposed);  // dk
   const auto gradient = [&](int i) {
     return tape.New(c.InputShape(i), c.InputDtype(i), Role::kActivations, c.label());
   };
@@ -80,7 +94,14 @@ void CoreAttentionBackward(BackwardContext& c) {
   if (c.Wants(1)) c.Give(1, gradient(1));
 }
 
-enum FusedNumber { kFusedPairs, kFusedHeads, kFusedHeadDim, kFusedLength };
+enum FusedNumber {
+  kFusedPairs,
+  kFusedHeads,
+  kFusedHeadDim,
+  kFusedLength,
+  kFusedBatch,
+  kFusedKernel
+};
 
 double KernelFlops(std::int64_t pairs, std::int64_t heads, std::int64_t head_dim, double matmuls) {
   return 2.0 * matmuls * static_cast<double>(pairs) * static_cast<double>(heads) *
@@ -92,10 +113,14 @@ void FusedQkvAttentionBackward(BackwardContext& c) {
   Tape& tape = c.tape();
   const std::int64_t heads = c.number(kFusedHeads);
   const std::int64_t head_dim = c.number(kFusedHeadDim);
-  tape.Run(KernelClass::kAttentionBackward, c.label(),
-           Flops(KernelFlops(c.number(kFusedPairs), heads, head_dim, 5)),
-           4 * c.gradient().bytes() + c.saved(0).bytes(),
-           {c.number(kFusedLength), heads, head_dim});
+  tape.Run({.kernel = KernelClass::kAttentionBackward,
+            .label = c.label(),
+            .flops = Flops(KernelFlops(c.number(kFusedPairs), heads, head_dim, 5)),
+            .moved = 4 * c.gradient().bytes() + c.saved(0).bytes(),
+            .shape = {c.number(kFusedLength), heads, head_dim},
+            .groups = c.number(kFusedBatch),
+            .dtype = c.InputDtype(0),
+            .asynchronous = c.number(kFusedKernel) != 0});
   Tensor gradient = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
   const Tensor row_sums =
       tape.New({c.gradient().rows(), heads}, Dtype::kFp32, Role::kTemporary, c.label());
@@ -112,11 +137,17 @@ Tensor FusedQkvAttention(Tape& tape, const Tensor& qkv, const program::Attention
       tape.New({qkv.rows(), shape.heads * shape.head_dim}, qkv.dtype(), Role::kActivations, label);
   const Tensor lse =
       tape.New({qkv.rows(), shape.heads}, Dtype::kFp32, Role::kActivations, "log-sum-exp");
-  tape.Run(KernelClass::kAttentionForward, label,
-           Flops(KernelFlops(shape.Pairs(), shape.heads, shape.head_dim, 2)),
-           qkv.bytes() + out.bytes(), {shape.query_length, shape.heads, shape.head_dim});
+  tape.Run({.kernel = KernelClass::kAttentionForward,
+            .label = label,
+            .flops = Flops(KernelFlops(shape.Pairs(), shape.heads, shape.head_dim, 2)),
+            .moved = qkv.bytes() + out.bytes(),
+            .shape = {shape.query_length, shape.heads, shape.head_dim},
+            .groups = shape.batch,
+            .dtype = qkv.dtype(),
+            .asynchronous = shape.asynchronous});
   tape.Record(label, FusedQkvAttentionBackward, {qkv}, out, {qkv, out, lse},
-              {shape.Pairs(), shape.heads, shape.head_dim, shape.query_length});
+              {shape.Pairs(), shape.heads, shape.head_dim, shape.query_length, shape.batch,
+               shape.asynchronous ? 1 : 0});
   return out;
 }
 
@@ -132,6 +163,7 @@ Tensor CoreAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
   Probabilities made = Attend(tape, sizes, q.dtype(), has_dropout, options.own_buffer, label);
   const std::int64_t width = q.cols() / k.cols() * v.cols();
   {
+    sizes.Products(q.dtype()).Run(tape, label, AttentionProduct::kValues);
     const Tensor context = tape.New({q.rows(), width}, q.dtype(), Role::kActivations, label);
     if (options.recomputed) made = {};
     // context.permute(2, 0, 1, 3).contiguous()

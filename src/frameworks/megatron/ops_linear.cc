@@ -17,8 +17,12 @@ void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::in
           spec::Dtype dtype) {
   const double flops =
       2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  tape.Run(KernelClass::kGemm, label, Flops(flops),
-           Bytes((m * k + n * k + m * n) * spec::ElementBytes(dtype)), {m, n, k});
+  tape.Run({.kernel = KernelClass::kGemm,
+            .label = label,
+            .flops = Flops(flops),
+            .moved = Bytes((m * k + n * k + m * n) * spec::ElementBytes(dtype)),
+            .shape = {m, n, k},
+            .dtype = dtype});
 }
 
 Group GroupOf(const BackwardContext& c) { return static_cast<Group>(c.number(kGroup)); }

@@ -189,6 +189,8 @@ const program::Segment* States::Update(bool is_first) const {
                      "gradients in fp32");
     }
   });
+  Bytes all_fp32;
+  Bytes all_weights;
   ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
     const std::int64_t shard = Shard(p);
     const Bytes fp32 = SizeOf(shard, Dtype::kFp32);
@@ -198,12 +200,17 @@ const program::Segment* States::Update(bool is_first) const {
                        Label(Name(p.part)));
       }
     }
-    // Norm of the gradients; then master, gradient and moments are read, all but the gradient
-    // written, and the 16-bit weight.
-    tape.Run(KernelClass::kReduction, "gradient norm", Flops(), fp32);
-    tape.Run(KernelClass::kOptimizer, "adam", Flops(),
-             7 * fp32 + SizeOf(shard, plan_.weight_dtype));
+    all_fp32 += fp32;
+    all_weights += SizeOf(shard, plan_.weight_dtype);
   });
+  // Each a few launches for all tensors (apex multi_tensor_apply). fp16: unscaled, with a look for
+  // infinities. Norm of the gradients; then master, gradient and moments are read, all but the
+  // gradient written, and the 16-bit weight.
+  if (plan_.compute_dtype == Dtype::kFp16) {
+    tape.Run(KernelClass::kElementwise, "unscale", Flops(), 2 * all_fp32);
+  }
+  tape.Run(KernelClass::kReduction, "gradient norm", Flops(), all_fp32);
+  tape.Run(KernelClass::kOptimizer, "adam", Flops(), 7 * all_fp32 + all_weights);
   if (copies) {
     ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
       tape.FreeSlot(StateSlot(frame, i, kFp32Gradient), SizeOf(Shard(p), Dtype::kFp32),
