@@ -37,8 +37,9 @@ std::string_view Name(Place place);
 // Streams whose memory the caching allocator keeps apart.
 enum class Stream : std::uint8_t { kCompute, kAllGather, kReduceScatter, kCopy };
 inline constexpr int kStreamCount = 4;
-// What issues the kernels: the Python of a forward pass, or autograd's engine, in C++.
-enum class Issuer : std::uint8_t { kPython, kEngine };
+// What issues the kernels: the Python of a forward pass; autograd's engine, in C++; or autograd
+// Functions that a framework wrote in Python, with a call each way.
+enum class Issuer : std::uint8_t { kPython, kEngine, kFunctions };
 
 // A tensor's address in a program: a frame (one layer of one model, the embedding, the head) and a
 // number inside it. Frames in events are relative to where the segment is placed, so that one

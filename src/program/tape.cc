@@ -289,7 +289,8 @@ void Tape::Seed(const Tensor& root, Tensor gradient) {
 Tensor Tape::Backward(const Tensor& root, Tensor gradient, const Tensor& wrt) {
   Seed(root, std::move(gradient));
   const bool grad_was_enabled = std::exchange(grad_enabled_, false);
-  const Issuer was_issuer = std::exchange(issuer_, Issuer::kEngine);
+  const Issuer was_issuer = issuer_;
+  if (issuer_ == Issuer::kPython) issuer_ = Issuer::kEngine;
   // Index-based: backward functions record no nodes, but the vector must not be iterated over.
   for (std::size_t i = nodes_.size(); i-- > 0;) RunNode(nodes_[i]);
   if (!retain_graph_) nodes_.clear();

@@ -158,6 +158,8 @@ class Tape {
   void Run(const Operation& operation);
   // What runs from now on was run in forward already (activation checkpointing).
   void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
+  // Both directions are issued by Functions in Python.
+  void set_python_functions() { issuer_ = Issuer::kFunctions; }
   // Exchanges `moved` bytes (counted as in Operation) within the group, on `stream`.
   void Exchange(Collective collective, Group group, const char* label, Bytes moved, Stream stream);
   // `stream` goes on when everything issued to `awaited` so far is done.

@@ -24,7 +24,9 @@ class LayerRecorder {
         kind_(kind),
         parameters_(LayerParameters(plan, kind)),
         module_{tape_, plan, parameters_},
-        shape_{TokensOutside(plan), plan.model->Text().hidden} {}
+        shape_{TokensOutside(plan), plan.model->Text().hidden} {
+    tape_.set_python_functions();
+  }
 
   Piece Record(bool recomputed, program::SegmentStore& store) {
     recomputed ? Checkpointed() : Plain();
