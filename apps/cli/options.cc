@@ -5,18 +5,14 @@
 #include <utility>
 
 #include "cli/split_options.h"
+#include "cli/synonyms.h"
 #include "cli/values.h"
 
 namespace trainfit::cli {
 namespace {
 
 using Complaint = std::optional<Diagnostic>;
-using spec::AttentionImplementation;
-using spec::LossKernel;
-using spec::Optimizer;
 using spec::OptimizerLoop;
-using spec::Precision;
-using spec::Sharding;
 
 // Far above anything that is trained, far below where arithmetic ends: the bounds of plan/, which
 // are repeated here for an error that points at the word.
@@ -26,38 +22,6 @@ constexpr Bounds kLength{1, std::int64_t{1} << 24};
 constexpr Bounds kLoraRank{1, 65'536};
 constexpr Bounds kWidth{60, 200};
 constexpr Bounds kWorst{1, 1'000'000};
-
-constexpr std::array kPrecisionSynonyms = std::to_array<Synonym<Precision>>({
-    {"no", Precision::kFp32},
-    {"float32", Precision::kFp32},
-    {"bfloat16", Precision::kBf16Mixed},
-    {"float16", Precision::kFp16Mixed},
-    {"pure-bf16", Precision::kBf16Pure},
-    {"pure-fp16", Precision::kFp16Pure},
-});
-constexpr std::array kOptimizerSynonyms = std::to_array<Synonym<Optimizer>>({
-    {"adamw-torch", Optimizer::kAdamW},
-    {"adamw-torch-fused", Optimizer::kAdamW},
-    {"adamw-8bit", Optimizer::kAdamW8bit},
-    {"adamw-bnb-8bit", Optimizer::kAdamW8bit},
-    {"paged-adamw-32bit", Optimizer::kPagedAdamW},
-    {"lion-32bit", Optimizer::kLion},
-});
-constexpr std::array kAttentionSynonyms = std::to_array<Synonym<AttentionImplementation>>({
-    {"flash-attention-2", AttentionImplementation::kFlash2},
-    {"flash-attention-3", AttentionImplementation::kFlash3},
-});
-constexpr std::array kLossSynonyms = std::to_array<Synonym<LossKernel>>({
-    {"fused-linear", LossKernel::kFusedLinear},
-    {"chunked-nll", LossKernel::kChunked},
-});
-constexpr std::array kShardingSynonyms = std::to_array<Synonym<Sharding>>({
-    {"zero-1", Sharding::kZero1},
-    {"zero-2", Sharding::kZero2},
-    {"zero-3", Sharding::kZero3},
-});
-template <typename Enum>
-constexpr std::array<Synonym<Enum>, 0> kNoSynonyms = {};
 
 Complaint SetMethod(std::string_view value, Request* request) {
   std::optional<spec::Method> method;
@@ -132,27 +96,6 @@ Complaint SetLoss(std::string_view value, Request* request) {
 Complaint SetSharding(std::string_view value, Request* request) {
   return ReadWord("sharding", value, Sharding::kFsdp2, kShardingSynonyms,
                   &request->recipe.sharding);
-}
-
-// "optimizer", "params", "optimizer,params"; each with "=nvme" when it goes to a disk.
-Complaint SetOffload(std::string_view value, Request* request) {
-  spec::ZeroRecipe& zero = request->recipe.zero;
-  while (true) {
-    const std::size_t comma = std::min(value.find(','), value.size());
-    const std::string_view item = value.substr(0, comma);
-    const std::size_t equals = std::min(item.find('='), item.size());
-    const std::string_view what = item.substr(0, equals);
-    const std::string_view where = equals == item.size() ? "cpu" : item.substr(equals + 1);
-    const bool is_known = what == "optimizer" || what == "params";
-    if (!is_known || (where != "cpu" && where != "nvme")) {
-      return Error("unknown-offload", "there is no offload \"" + std::string(item) + "\"",
-                   "optimizer, params, optimizer,params; optimizer=nvme for a disk");
-    }
-    const spec::Offload to = where == "nvme" ? spec::Offload::kNvme : spec::Offload::kCpu;
-    (what == "optimizer" ? zero.offload_optimizer : zero.offload_param) = to;
-    if (comma == value.size()) return std::nullopt;
-    value.remove_prefix(comma + 1);
-  }
 }
 
 spec::LoraRecipe& Lora(Request* request) {

@@ -70,4 +70,24 @@ Complaint SetRecompute(std::string_view value, Request* request) {
 
 std::vector<std::string> RecomputeWords() { return PrintedWords(spec::Recompute::kSharedExperts); }
 
+Complaint SetOffload(std::string_view value, Request* request) {
+  spec::ZeroRecipe& zero = request->recipe.zero;
+  while (true) {
+    const std::size_t comma = std::min(value.find(','), value.size());
+    const std::string_view item = value.substr(0, comma);
+    const std::size_t equals = std::min(item.find('='), item.size());
+    const std::string_view what = item.substr(0, equals);
+    const std::string_view where = equals == item.size() ? "cpu" : item.substr(equals + 1);
+    const bool is_known = what == "optimizer" || what == "params";
+    if (!is_known || (where != "cpu" && where != "nvme")) {
+      return Error("unknown-offload", "there is no offload \"" + std::string(item) + "\"",
+                   "optimizer, params, optimizer,params; optimizer=nvme for a disk");
+    }
+    const spec::Offload to = where == "nvme" ? spec::Offload::kNvme : spec::Offload::kCpu;
+    (what == "optimizer" ? zero.offload_optimizer : zero.offload_param) = to;
+    if (comma == value.size()) return std::nullopt;
+    value.remove_prefix(comma + 1);
+  }
+}
+
 }  // namespace trainfit::cli
