@@ -207,11 +207,6 @@ Complaint SetColumns(std::string_view value, Request* request) {
   return SetNames(value, &request->columns);
 }
 
-template <auto kLast>
-std::vector<std::string> WordsUpTo() {
-  return PrintedWords(kLast);
-}
-
 constexpr Option kOptions[] = {
     {.name = "method",
      .metavar = "METHOD",

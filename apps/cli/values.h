@@ -50,6 +50,11 @@ std::vector<std::string> PrintedWords(Enum last) {
   return words;
 }
 
+template <auto kLast>
+std::vector<std::string> WordsUpTo() {
+  return PrintedWords(kLast);
+}
+
 // "unknown optimizer "adamv"", with the words there are and the nearest of them.
 Diagnostic UnknownWord(std::string_view what, std::string_view typed,
                        const std::vector<std::string>& words);
