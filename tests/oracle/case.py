@@ -114,7 +114,9 @@ def run(case, config, log=False):
             labels = torch.zeros(shape, dtype=torch.int64)
             loss = compute_loss(case, model, ids, labels)
             result[step + "_forward"] = tracker.live
+            tracker.in_backward = True
             loss.backward()
+            tracker.in_backward = False
             loss = loss.detach()
             result[step + "_backward"] = tracker.live
             gradients = tracker.numbers(p.grad for p in trained)

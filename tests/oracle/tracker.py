@@ -33,6 +33,7 @@ class Tracker(TorchDispatchMode):
         self.at_peak = {}
         self.peak_op = ""
         self.log = None
+        self.in_backward = False
 
     def window(self):
         self.peak = self.live
@@ -82,6 +83,19 @@ class Tracker(TorchDispatchMode):
                 expanded.append(index)
         return expanded
 
+    def _sums_in_place(self, args):
+        """Whether the engine would add this gradient to the other in place, were they not fake.
+
+        torch/csrc/autograd/input_buffer.cpp, can_accumulate_inplace: nobody else holds the tensor or
+        its storage; subclasses, and so fake tensors, are always added out of place. Here the call
+        itself holds the tensor three times more, and its storage once.
+        """
+        a, b = args[0], args[1]
+        if torch.is_grad_enabled() or not isinstance(b, torch.Tensor):
+            return False  # a recomputed forward, or no sum of gradients
+        return (a.shape == b.shape and a.dtype == b.dtype and a._use_count() == 4
+                and torch._C._storage_Use_Count(a.untyped_storage()._cdata) == 2)
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is torch.ops.aten._local_scalar_dense.default:
             # A value that Python asks for: every question of these programs is whether all tokens
@@ -89,6 +103,8 @@ class Tracker(TorchDispatchMode):
             return True if args[0].dtype == torch.bool else 1
         if func is torch.ops.aten.index.Tensor:
             args = (args[0], self._positions(args[1]), *args[2:])
+        if self.in_backward and func is torch.ops.aten.add.Tensor and self._sums_in_place(args):
+            func = torch.ops.aten.add_.Tensor
         out = func(*args, **(kwargs or {}))
         name = None
         for leaf in tree_leaves(out):
