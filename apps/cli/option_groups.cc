@@ -44,7 +44,7 @@ std::string_view Title(Group group) {
 
 const Option* FindOption(std::string_view name) {
   const std::string wanted = Normalized(name);
-  for (const Option& option : kOptions) {
+  for (const Option& option : Options()) {
     bool is_it = false;
     ForEachName(option, [&](std::string_view known) { is_it = is_it || known == wanted; });
     if (is_it) return &option;
@@ -54,7 +54,7 @@ const Option* FindOption(std::string_view name) {
 
 std::vector<std::string> OptionNames(unsigned commands) {
   std::vector<std::string> names;
-  for (const Option& option : kOptions) {
+  for (const Option& option : Options()) {
     if ((option.commands & commands) == 0) continue;
     ForEachName(option, [&](std::string_view name) {
       names.emplace_back(name);
