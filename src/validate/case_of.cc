@@ -170,7 +170,7 @@ void SetAttention(const Run& run, Recipe& recipe) {
   using spec::AttentionImplementation;
   for (const auto how : {AttentionImplementation::kEager, AttentionImplementation::kSdpa,
                          AttentionImplementation::kFlash2, AttentionImplementation::kFlash3}) {
-    if (run.attention == spec::Name(how)) recipe.attention = how;
+    if (AttentionOf(run) == spec::Name(how)) recipe.attention = how;
   }
 }
 
@@ -298,7 +298,7 @@ Expected<Recipe> RecipeOf(const Run& run, const spec::ModelSpec& model,
   if (Setting(run, "fsdp_mixed_precision") == "PURE") recipe.reduce_dtype = Dtype::kBf16;
   if (run.kernels == "none" && framework.chunks_loss_by_choice) recipe.loss_pieces = 0;
   const Node* strategy = run.parallel.Find("fsdp");
-  const bool keeps_whole = strategy != nullptr && strategy->text == "shard_grad_op";
+  const bool keeps_whole = strategy != nullptr && WithoutRemark(strategy->text) == "shard_grad_op";
   if (keeps_whole || Setting(run, "reshard_after_forward") == "never") {
     recipe.reshard_after_forward = false;
   }

@@ -105,7 +105,7 @@ Reason Parallel(const Run& run) {
   }
   constexpr std::array<std::string_view, 3> kStrategies = {"", "full_shard", "shard_grad_op"};
   const Node* strategy = run.parallel.Find("fsdp");
-  if (strategy != nullptr && !IsOneOf(strategy->text, kStrategies)) {
+  if (strategy != nullptr && !IsOneOf(WithoutRemark(strategy->text), kStrategies)) {
     return "FSDP strategy " + strategy->text;
   }
   return std::nullopt;
@@ -138,7 +138,8 @@ Reason Numbers(const Run& run) {
                                                            "fp16-mixed", "bfloat16",   "float32",
                                                            "fp32",       "float16",    ""};
   if (!IsOneOf(run.precision, kPrecisions)) return "precision " + run.precision;
-  constexpr std::array<std::string_view, 15> kOptimizers = {"",
+  constexpr std::array<std::string_view, 16> kOptimizers = {"",
+                                                            "decoupled_adamw",
                                                             "adamw",
                                                             "adamw_torch",
                                                             "adamw_torch_fused",
@@ -160,15 +161,16 @@ Reason Numbers(const Run& run) {
     return run.checkpointing + " activation checkpointing";
   }
   constexpr std::array<std::string_view, 5> kAttention = {"", "eager", "sdpa", "flash2", "flash3"};
-  if (!IsOneOf(run.attention, kAttention)) return "attention " + run.attention;
+  if (!IsOneOf(AttentionOf(run), kAttention)) return "attention " + run.attention;
   return std::nullopt;
 }
 
 Reason Kernels(const Run& run) {
   if (SplitsModels(run)) return std::nullopt;
-  constexpr std::array<std::string_view, 12> kKnown = {
+  constexpr std::array<std::string_view, 13> kKnown = {
       "",
       "none",
+      "low_precision_layernorm; no torch.compile stated",
       "chunked CE",
       "chunked CE (lm_head_chunk_size 128)",
       "foak: fused LoRA/RoPE/RMSNorm/CE triton kernels (unsloth-derived)",
@@ -208,6 +210,7 @@ spec::Sharding ShardingOf(const Run& run) {
   const FrameworkMatch match = MatchFramework(run.framework);
   if (!is_alone && run.parallel.Find("fsdp") != nullptr) {
     if (Setting(run, "fsdp") == "FSDP1") return spec::Sharding::kFsdp1;
+    if (run.parallel.Find("fsdp")->text.ends_with("(FSDP2)")) return spec::Sharding::kFsdp2;
     return match.known != nullptr ? match.known->fsdp : spec::Sharding::kFsdp1;
   }
   if (!is_alone && match.spreader == Spreader::kFsdp1) return spec::Sharding::kFsdp1;
@@ -217,6 +220,14 @@ spec::Sharding ShardingOf(const Run& run) {
   const std::int64_t stage = Degree(run, "zero");
   if (stage >= 1 && stage <= 3) return kStages.at(static_cast<std::size_t>(stage - 1));
   return is_alone ? spec::Sharding::kNone : spec::Sharding::kDdp;
+}
+
+std::string_view WithoutRemark(std::string_view text) { return text.substr(0, text.find(" (")); }
+
+std::string_view AttentionOf(const Run& run) {
+  const std::string_view word = WithoutRemark(run.attention);
+  // The Triton kernel saves what flash-attention does: q, k, v, output, log-sum-exp.
+  return word == "flash" ? "flash2" : word;
 }
 
 std::optional<std::string> WhyNotSimulated(const Run& run) {

@@ -16,4 +16,9 @@ std::optional<std::string> WhyNotSimulated(const Run& run);
 // How the run spreads its model.
 spec::Sharding ShardingOf(const Run& run);
 
+// A record's word without a remark in parentheses: "full_shard (BACKWARD_PRE)" is full_shard.
+std::string_view WithoutRemark(std::string_view text);
+// The attention kernel of a record, as --attention calls it.
+std::string_view AttentionOf(const Run& run);
+
 }  // namespace trainfit::validate
