@@ -10,8 +10,9 @@
 namespace trainfit::time {
 
 // What a stretch of time is bound by.
-enum class Bound : std::uint8_t { kCompute, kBandwidth, kLaunch, kLink, kHost };
-inline constexpr int kBoundCount = 5;
+// kStages: nothing to do until another pipeline stage has sent.
+enum class Bound : std::uint8_t { kCompute, kBandwidth, kLaunch, kLink, kHost, kStages };
+inline constexpr int kBoundCount = 6;
 
 struct KernelTime {
   Seconds seconds;

@@ -57,10 +57,10 @@ Axis AxisOf(Group group, const plan::Parallel& parallel) {
     case Group::kPipeline:
       return {parallel.pipeline, parallel.tensor * replicas};
     case Group::kExpert:
-      return {parallel.expert, parallel.tensor};
+      return {parallel.expert, parallel.expert_tensor};
     case Group::kExpertData:
-      return {std::max<std::int64_t>(1, replicas / parallel.expert),
-              parallel.tensor * parallel.expert};
+      return {std::max<std::int64_t>(1, parallel.ExpertData()),
+              parallel.expert_tensor * parallel.expert};
     case Group::kWorld:
       return {parallel.tensor * replicas * parallel.pipeline, 1};
   }

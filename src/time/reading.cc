@@ -92,28 +92,37 @@ const Timeline& Reader::Read(const Segment& segment) {
   return known_.emplace(&segment, std::move(timeline)).first->second;
 }
 
-Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::Plan& plan,
-                               const spec::Machine& machine) {
-  ASSIGN_OR_RETURN(const LinkPaths paths, PathsOf(machine, plan.parallel));
-  Reader reader(machine.gpu, paths);
-  const Timeline& timeline = reader.Read(*phase.segment);
-  TimeReading reading;
+const Path& Longest(const Timeline& timeline) {
   const Path* longest = &timeline.paths[0][0];
   for (const auto& row : timeline.paths) {
     for (const Path& path : row) {
       if (path.seconds > longest->seconds) longest = &path;
     }
   }
-  reading.point = Seconds(longest->seconds);
-  reading.path = longest->spent;
+  return *longest;
+}
+
+void SetRange(const Card& card, TimeReading* reading) {
+  // 90 % of a normal distribution lie within 1.645 standard deviations.
+  constexpr double kNinetyPercent = 1.645;
+  const double factor = std::exp(kNinetyPercent * card.rates.sigma);
+  reading->low = reading->point / factor;
+  reading->high = reading->point * factor;
+}
+
+Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::Plan& plan,
+                               const spec::Machine& machine) {
+  ASSIGN_OR_RETURN(const LinkPaths paths, PathsOf(machine, plan.parallel));
+  Reader reader(machine.gpu, paths);
+  const Timeline& timeline = reader.Read(*phase.segment);
+  TimeReading reading;
+  const Path& longest = Longest(timeline);
+  reading.point = Seconds(longest.seconds);
+  reading.path = longest.spent;
   reading.work = timeline.work;
   reading.model_flops = timeline.model_flops;
   reading.hardware_flops = timeline.hardware_flops;
-  // 90 % of a normal distribution lie within 1.645 standard deviations.
-  constexpr double kNinetyPercent = 1.645;
-  const double factor = std::exp(kNinetyPercent * reader.card().rates.sigma);
-  reading.low = reading.point / factor;
-  reading.high = reading.point * factor;
+  SetRange(reader.card(), &reading);
   return reading;
 }
 

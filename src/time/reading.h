@@ -52,6 +52,12 @@ class Reader {
   std::unordered_map<const program::Segment*, Timeline> known_;
 };
 
+// The longest way through the streams, from their common beginning.
+const Path& Longest(const Timeline& timeline);
+
+// The 90 % range around reading->point.
+void SetRange(const Card& card, TimeReading* reading);
+
 // Of one phase. `machine` must be that of the plan. Errors: those of PathsOf.
 Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::Plan& plan,
                                const spec::Machine& machine);

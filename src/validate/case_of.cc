@@ -8,6 +8,7 @@
 #include "catalog/fabric.h"
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
+#include "validate/interconnect.h"
 #include "validate/megatron_run.h"
 #include "validate/supported.h"
 
@@ -242,6 +243,7 @@ Expected<spec::Machine> MachineOf(const Run& run, const catalog::Catalog& catalo
   if (auto fabric = catalog::JoinGpus(catalog, nullptr, &machine); fabric.has_value()) {
     machine.fabric = *std::move(fabric);
   }
+  SetNetwork(run.interconnect, catalog, &machine);
   return machine;
 }
 

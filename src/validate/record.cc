@@ -112,6 +112,7 @@ class RecordReader {
     run.gpu = Text("gpu");
     run.gpus = Count("gpus");
     run.nodes = Count("nodes");
+    run.interconnect = Text("interconnect");
     run.framework = Text("framework");
     run.framework_version = Text("framework_version");
     run.method = Word("method");

@@ -35,6 +35,7 @@ struct Run {
   config::Node arch;  // null: the model is known by name
   std::string gpu;
   std::optional<std::int64_t> gpus;
+  std::string interconnect;
   std::optional<std::int64_t> nodes;
   std::string framework;
   std::string framework_version;

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "time/pipeline_reading.h"
 #include "time/reading.h"
 
 namespace trainfit::verdict {
@@ -14,7 +15,8 @@ namespace {
 using time::Bound;
 
 constexpr std::array<std::string_view, time::kBoundCount> kBoundNames = {
-    "tensor cores", "memory bandwidth", "kernel launches", "links", "the host"};
+    "tensor cores", "memory bandwidth", "kernel launches",
+    "links",        "the host",         "other pipeline stages"};
 
 template <std::size_t kCount, typename NameOf>
 std::vector<StepTime::Share> Shares(const std::array<double, kCount>& seconds, NameOf name) {
@@ -65,6 +67,9 @@ Expected<StepTime> TimeStep(const plan::Plan& plan, const program::Program& prog
     model_flops += reading.model_flops * static_cast<double>(rank.count);
     hardware_flops += reading.hardware_flops * static_cast<double>(rank.count);
     if (reading.point > slowest.point) slowest = reading;
+  }
+  if (time::IsPipeline(program)) {
+    ASSIGN_OR_RETURN(slowest, time::ReadPipeline(program, plan, machine));
   }
   if (slowest.point <= Seconds()) return Fail(Error("no-step", "the program has no steady step"));
 

@@ -5,8 +5,8 @@
 #include "frameworks/builder.h"
 #include "frameworks/megatron/example_models.h"
 #include "frameworks/megatron/layer.h"
-#include "frameworks/megatron/schedule.h"
 #include "frameworks/registry.h"
+#include "program/schedule.h"
 
 namespace trainfit::frameworks::megatron {
 namespace {
@@ -135,10 +135,10 @@ TEST(Schedule, InFlightMicroBatches) {
   parallel.stage_layers = {2, 2, 2, 2};
   for (const std::int64_t micro_batches : {1, 3, 8, 100}) {
     for (std::int64_t stage = 0; stage < 4; ++stage) {
-      const StageOrder order = OrderOf(parallel, stage, micro_batches);
+      const program::StageOrder order = program::OrderOf(parallel, stage, micro_batches);
       std::int32_t most = 0;
       for (const auto* passes : {&order.before, &order.period, &order.after}) {
-        for (const Pass& pass : *passes) most = std::max(most, pass.place + 1);
+        for (const program::Pass& pass : *passes) most = std::max(most, pass.place + 1);
       }
       EXPECT_EQ(most, std::min<std::int64_t>(4 - stage, micro_batches));
       EXPECT_EQ(order.before.size() +
@@ -156,11 +156,11 @@ TEST(Schedule, InterleavedKeepsMoreChunks) {
   parallel.pipeline = 4;
   parallel.virtual_stages = 2;
   parallel.stage_layers = {2, 2, 2, 2};
-  const StageOrder order = OrderOf(parallel, 0, 16);
+  const program::StageOrder order = program::OrderOf(parallel, 0, 16);
   std::int64_t level = 0;
   std::int64_t most = 0;
-  const auto run = [&](const std::vector<Pass>& passes) {
-    for (const Pass& pass : passes) {
+  const auto run = [&](const std::vector<program::Pass>& passes) {
+    for (const program::Pass& pass : passes) {
       level += pass.is_forward ? 1 : -1;
       most = std::max(most, level);
     }

@@ -5,8 +5,8 @@
 
 #include "frameworks/megatron/ends.h"
 #include "frameworks/megatron/module.h"
-#include "frameworks/megatron/schedule.h"
 #include "frameworks/megatron/states.h"
+#include "program/schedule.h"
 
 namespace trainfit::frameworks::megatron {
 namespace {
@@ -217,11 +217,12 @@ class StageBuilder {
   }
 
   const Segment* Passes(const std::vector<program::MicroStep>& chunks) {
-    const StageOrder order = OrderOf(plan_.parallel, stage_, plan_.gradient_accumulation);
-    const auto sequence = [&](const std::vector<Pass>& passes) {
+    const program::StageOrder order =
+        program::OrderOf(plan_.parallel, stage_, plan_.gradient_accumulation);
+    const auto sequence = [&](const std::vector<program::Pass>& passes) {
       Children children;
       children.reserve(passes.size());
-      for (const Pass& pass : passes) {
+      for (const program::Pass& pass : passes) {
         const program::MicroStep& step = chunks[static_cast<std::size_t>(pass.chunk)];
         children.push_back({pass.is_forward ? step.forward : step.backward,
                             pass.place * program::kMicroBatchFrames});

@@ -1,9 +1,9 @@
-#include "frameworks/megatron/schedule.h"
+#include "program/schedule.h"
 
 #include <algorithm>
 #include <deque>
 
-namespace trainfit::frameworks::megatron {
+namespace trainfit::program {
 namespace {
 
 // Which chunk the n-th pass goes through: groups of as many micro-batches as there are stages run
@@ -98,4 +98,4 @@ StageOrder OrderOf(const plan::Parallel& parallel, std::int64_t stage, std::int6
   return order;
 }
 
-}  // namespace trainfit::frameworks::megatron
+}  // namespace trainfit::program

@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-namespace trainfit::frameworks::megatron {
+namespace trainfit::program {
 
 // One pass of one micro-batch through one chunk. `place`: which of the chunk's sets of activations
 // it fills or uses up; places are taken again once their backward pass is over.
@@ -29,4 +29,4 @@ struct StageOrder {
 // _pipelining_without_interleaving and _with_interleaving.
 StageOrder OrderOf(const plan::Parallel& parallel, std::int64_t stage, std::int64_t micro_batches);
 
-}  // namespace trainfit::frameworks::megatron
+}  // namespace trainfit::program
