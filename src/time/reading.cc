@@ -42,10 +42,47 @@ double ModelFlops(const Operation& operation) {
              : operation.flops.value();
 }
 
+// Whether anything is exchanged while the compute stream goes on.
+bool ExchangesBeside(const Timeline& timeline) {
+  constexpr auto kCollective = static_cast<std::size_t>(KernelClass::kCollective);
+  const auto on = [&](program::Stream stream) {
+    return timeline.work[static_cast<std::size_t>(stream)].by_class[kCollective] > 0;
+  };
+  return on(program::Stream::kAllGather) || on(program::Stream::kReduceScatter);
+}
+
+// What is lost where kernels and exchanges slow each other down goes to the links.
+void AddContention(const Segment& segment, const Reader& reader, TimeReading* reading) {
+  const StreamsRun run = RunStreams(
+      segment, [&](const Operation& operation) { return reader.TaskOf(operation); }, Contention());
+  if (run.total <= reading->point) return;
+  reading->path.Add(static_cast<int>(KernelClass::kCollective), Bound::kLink,
+                    (run.total - reading->point).value());
+  reading->point = run.total;
+}
+
 }  // namespace
 
 Reader::Reader(const spec::Gpu& gpu, const LinkPaths& paths)
     : card_id_(gpu.id), paths_(paths), card_(MakeCard(gpu)) {}
+
+KernelTime Reader::TimeOf(const Operation& operation) const {
+  if (operation.kernel != KernelClass::kCollective) return KernelSeconds(operation, card_);
+  const LinkPath& path = paths_[static_cast<std::size_t>(operation.group)];
+  return {ExchangeSeconds(operation.collective, operation.moved, path, card_id_).point,
+          Bound::kLink};
+}
+
+Task Reader::TaskOf(const Operation& operation) const {
+  Task task{TimeOf(operation).seconds, IssueSeconds(operation), Medium::kProcessors};
+  if (operation.kernel == KernelClass::kCollective) {
+    const LinkPath& path = paths_[static_cast<std::size_t>(operation.group)];
+    task.medium = path.between != nullptr ? Medium::kNetwork : Medium::kIsland;
+  } else if (operation.stream == program::Stream::kCopy) {
+    task.medium = Medium::kHostLink;
+  }
+  return task;
+}
 
 Timeline Reader::ReadLeaf(const Segment& leaf) const {
   Timeline timeline = Timeline::Identity();
@@ -56,15 +93,7 @@ Timeline Reader::ReadLeaf(const Segment& leaf) const {
     } else if (operation.kernel == KernelClass::kHostSync) {
       timeline.Wait(kHostLane, lane);
     } else {
-      const KernelTime time =
-          operation.kernel == KernelClass::kCollective
-              ? KernelTime{ExchangeSeconds(operation.collective, operation.moved,
-                                           paths_[static_cast<std::size_t>(operation.group)],
-                                           card_id_)
-                               .point,
-                           Bound::kLink}
-              : KernelSeconds(operation, card_);
-      timeline.Run(operation.stream, static_cast<int>(operation.kernel), time,
+      timeline.Run(operation.stream, static_cast<int>(operation.kernel), TimeOf(operation),
                    IssueSeconds(operation));
       timeline.hardware_flops += operation.flops.value();
       if (!operation.recomputed) timeline.model_flops += ModelFlops(operation);
@@ -122,6 +151,7 @@ Expected<TimeReading> ReadTime(const program::PhaseProgram& phase, const plan::P
   reading.work = timeline.work;
   reading.model_flops = timeline.model_flops;
   reading.hardware_flops = timeline.hardware_flops;
+  if (ExchangesBeside(timeline)) AddContention(*phase.segment, reader, &reading);
   SetRange(reader.card(), &reading);
   return reading;
 }

@@ -1,7 +1,8 @@
 // A rank's program read as seconds.
 //
-// The reading is of the summary: streams without contention for links and memory (timeline.h).
-// Segments are summarized once per reader and remembered.
+// Segments are summarized once per reader and remembered: streams without contention (timeline.h).
+// Where exchanges run beside kernels, what is read of a phase is the walk with contention
+// (streams.h); without contention the two are the same.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include "time/card.h"
 #include "time/kernel.h"
 #include "time/link_path.h"
+#include "time/streams.h"
 #include "time/timeline.h"
 
 namespace trainfit::time {
@@ -41,10 +43,13 @@ class Reader {
   // `paths`: those of the machine and the plan's splits (link_path.h).
   Reader(const spec::Gpu& gpu, const LinkPaths& paths);
   const Timeline& Read(const program::Segment& segment);
+  // One operation, for walking a segment event by event (streams.h).
+  Task TaskOf(const program::Operation& operation) const;
   const Card& card() const { return card_; }
 
  private:
   Timeline ReadLeaf(const program::Segment& leaf) const;
+  KernelTime TimeOf(const program::Operation& operation) const;
 
   std::string card_id_;
   const LinkPaths& paths_;

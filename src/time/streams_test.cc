@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "time/timeline.h"
+
 namespace trainfit::time {
 namespace {
 
@@ -163,6 +165,37 @@ RC_GTEST_PROP(StreamsLaw, WithoutContentionTheWalkIsTheRecurrence, ()) {
   Clocks clocks;
   clocks.Take(*all);
   RC_ASSERT(std::abs(Total(*all) - clocks.Total()) <= 1e-6 * (1 + clocks.Total()));
+}
+
+// The same as a summary (timeline.h).
+Timeline Summary(const Segment& segment) {
+  Timeline all = Timeline::Identity();
+  for (const Operation& operation : segment.operations()) {
+    const int lane = static_cast<int>(operation.stream);
+    if (operation.kernel == KernelClass::kWait) {
+      all.Wait(lane, static_cast<int>(operation.awaited));
+      continue;
+    }
+    const Task task = Read(operation);
+    all.Run(operation.stream, static_cast<int>(operation.kernel), {task.alone, Bound::kCompute},
+            task.issue);
+  }
+  for (const program::Child& child : segment.children()) {
+    all = Then(all, Times(Summary(*child.segment), segment.count()));
+  }
+  return all;
+}
+
+RC_GTEST_PROP(StreamsLaw, WithoutContentionTheWalkIsTheSummary, ()) {
+  SegmentStore store;
+  const Segment* first = Leaf(store, SomeOperations());
+  const Segment* again = store.Repeat({Leaf(store, SomeOperations()), 0}, 3, 1);
+  const Segment* all = store.Sequence({{first, 0}, {again, 0}, {Leaf(store, SomeOperations()), 0}});
+  double longest = 0;
+  for (const auto& row : Summary(*all).paths) {
+    for (const Path& path : row) longest = std::max(longest, path.seconds);
+  }
+  RC_ASSERT(std::abs(Total(*all) - longest * 1e6) <= 1e-6 * (1 + longest * 1e6));
 }
 
 RC_GTEST_PROP(StreamsLaw, ContentionNeverMakesFaster, ()) {
