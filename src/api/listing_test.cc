@@ -28,10 +28,10 @@ std::string Title(const ListRequest& request) {
 Diagnostic ErrorOf(const ListRequest& request) { return List(request).error()[0]; }
 
 TEST(Listing, AllOfAKindWithoutFilter) {
-  EXPECT_EQ(Ids({.kind = Kind::kGpu}).size(), 150u);
+  EXPECT_EQ(Ids({.kind = Kind::kGpu}).size(), 151u);
   EXPECT_EQ(Ids({.kind = Kind::kInstance}).size(), 241u);
   EXPECT_EQ(Ids({.kind = Kind::kLink}).size(), 62u);
-  EXPECT_EQ(Ids({.kind = Kind::kModel}).size(), 170u);
+  EXPECT_EQ(Ids({.kind = Kind::kModel}).size(), 173u);
 }
 
 TEST(Listing, NamesAsPeopleAndDriversWriteThem) {

@@ -38,7 +38,7 @@ TEST(CatalogTest, EverythingLoads) {
   const Catalog catalog;
   const auto gpus = catalog.ListGpus();
   ASSERT_TRUE(gpus) << ErrorsOf(gpus);
-  EXPECT_THAT(*gpus, SizeIs(150));
+  EXPECT_THAT(*gpus, SizeIs(151));
   const auto instances = catalog.ListInstances();
   ASSERT_TRUE(instances) << ErrorsOf(instances);
   EXPECT_THAT(*instances, SizeIs(241));
@@ -55,7 +55,7 @@ TEST(CatalogTest, EverythingLoads) {
     ASSERT_TRUE(link) << ErrorsOf(link);
     EXPECT_EQ(link->record.id, id);
   }
-  EXPECT_THAT(catalog.Ids(Kind::kModel), SizeIs(170));
+  EXPECT_THAT(catalog.Ids(Kind::kModel), SizeIs(173));
   for (const std::string& id : catalog.Ids(Kind::kModel)) {
     const auto model = catalog.FindModel(id);
     ASSERT_TRUE(model) << ErrorsOf(model);
@@ -257,7 +257,7 @@ TEST_F(UserFileTest, AddsAndReplaces) {
   const auto gpu = catalog_.FindGpu("MOON");
   ASSERT_TRUE(gpu) << ErrorsOf(gpu);
   EXPECT_EQ(gpu->record.gpu.id, "moon-1");
-  EXPECT_EQ(catalog_.Ids(Kind::kGpu).size(), 151);
+  EXPECT_EQ(catalog_.Ids(Kind::kGpu).size(), 152);
   EXPECT_EQ(catalog_.Ids(Kind::kInstance).size(), 242);
   const auto offer = catalog_.FindInstance("p4d");
   ASSERT_TRUE(offer) << ErrorsOf(offer);
@@ -273,7 +273,7 @@ TEST_F(UserFileTest, AddsAndReplaces) {
 TEST_F(UserFileTest, AddingTwiceIsAddingOnce) {
   EXPECT_THAT(Add(kFile), IsEmpty());
   EXPECT_THAT(Add(kFile), IsEmpty());
-  EXPECT_EQ(catalog_.Ids(Kind::kGpu).size(), 151);
+  EXPECT_EQ(catalog_.Ids(Kind::kGpu).size(), 152);
 }
 
 TEST_F(UserFileTest, AMistakeAddsNothing) {

@@ -177,22 +177,21 @@ class Resolver {
   }
 
   void MethodAndPrecision() {
-    plan_.method =
-        recipe_.method.value_or(recipe_.lora.has_value() ? Method::kLora : Method::kFull);
+    const bool has_lora = recipe_.lora.has_value();
+    plan_.method = recipe_.method.value_or(has_lora ? Method::kLora : Method::kFull);
     if (!recipe_.method.has_value()) {
-      Assume("method", recipe_.lora.has_value() ? "LoRA" : "full fine-tuning", Basis::kAssumed,
-             recipe_.lora.has_value() ? "LoRA's options were given" : "nothing was said");
+      Assume("method", has_lora ? "LoRA" : "full fine-tuning", Basis::kAssumed,
+             has_lora ? "LoRA's options were given" : "nothing was said");
     }
     if (recipe_.precision.has_value()) {
       plan_.precision = *recipe_.precision;
     } else if (machine_.gpu.supports_bf16) {
       plan_.precision = Precision::kBf16Mixed;
-      if (plan_.facts.Is(Fact::kMasterWeights)) {
-        Assume("precision", "bf16 (fp32 master weights)", Basis::kAssumed, "nothing was said");
-      } else {
-        Assume("precision", "bf16 (mixed, autocast)", Basis::kSource,
-               "trl/trainer/base_config.py: bf16 defaults to True");
-      }
+      const bool has_masters = plan_.facts.Is(Fact::kMasterWeights);
+      Assume(
+          "precision", has_masters ? "bf16 (fp32 master weights)" : "bf16 (mixed, autocast)",
+          has_masters ? Basis::kAssumed : Basis::kSource,
+          has_masters ? "nothing was said" : "trl/trainer/base_config.py: bf16 defaults to True");
     } else {
       plan_.precision = Precision::kFp16Mixed;
       Assume("precision", "fp16 (mixed, autocast)", Basis::kDerived,

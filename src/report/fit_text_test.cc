@@ -386,6 +386,7 @@ TEST(FitJson, HasTheFieldsOfItsSchema) {
       ]
     }
   ],
+  "time": null,
   "limits": {
     "max_micro_batch": 14,
     "max_seq_len": 24576,
