@@ -27,7 +27,7 @@ Complaint SetMethod(std::string_view value, Request* request) {
   std::optional<spec::Method> method;
   Complaint complaint =
       ReadWord("method", value, spec::Method::kQlora, kNoSynonyms<spec::Method>, &method);
-  if (method) request->recipe.method = *method;
+  if (method) request->recipe.method = method;
   return complaint;
 }
 
