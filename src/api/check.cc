@@ -46,6 +46,7 @@ void Describe(const ConfigReading& reading, Check& check) {
 std::vector<report::OwnChange> ChangesOf(const ConfigReading& reading,
                                          const std::vector<readers::Edit>& edits) {
   std::vector<report::OwnChange> changes;
+  changes.reserve(edits.size());
   for (const readers::Edit& edit : edits) {
     changes.push_back({reading.files[edit.file].path, readers::EditText(reading, edit)});
   }
