@@ -33,14 +33,12 @@ class Splitter {
   Expected<std::vector<std::vector<Node>>> Run() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
-      if (c == ' ' || c == '\t' || c == '\r') {
+      const bool is_break_in_array = c == '\n' && in_array_;
+      if (c == ' ' || c == '\t' || c == '\r' || is_break_in_array) {
         EndWord();
         ++at_;
       } else if (c == ')' && in_array_) {
         EndArray();
-        ++at_;
-      } else if (c == '\n' && in_array_) {
-        EndWord();
         ++at_;
       } else if (c == '(' && BeginsArray()) {
         BeginArray();
