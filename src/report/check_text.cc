@@ -22,6 +22,7 @@ std::string Line(std::string_view label, const std::string& text, int width, con
 
 std::string FilesText(const Check& check) {
   std::vector<std::string> pieces;
+  pieces.reserve(check.files.size());
   for (const CheckedFile& file : check.files) pieces.push_back(file.path + " (" + file.tool + ")");
   return Joined(pieces);
 }
@@ -37,7 +38,7 @@ std::string ShortPlace(const std::string& place) {
 std::string ShortKey(const std::string& key) {
   const std::size_t dot = key.rfind('.');
   if (dot == std::string::npos || dot == 0) return key;
-  const std::string last = key.substr(dot + 1);
+  std::string last = key.substr(dot + 1);
   if (last != "enabled" && last != "device" && last != "type") return last;
   const std::size_t before = key.rfind('.', dot - 1);
   return before == std::string::npos ? key : key.substr(before + 1);
@@ -57,6 +58,7 @@ std::string FilledInSection(const Check& check, const TextOptions& options, cons
   if (check.filled_in.empty()) return "";
   if (!options.explain) {
     std::vector<std::string> pieces;
+    pieces.reserve(check.filled_in.size());
     for (const CheckedDefault& row : check.filled_in) pieces.push_back(row.what + ": " + row.value);
     return "\n" + style(Tone::kStrong, "Filled in, as the tools do (sources: --explain)") + "\n" +
            Paragraph(std::string(kIndent, ' '), Joined(pieces, "; "), kIndent, options.width,
@@ -93,6 +95,7 @@ std::string NotCountedSection(const Check& check, int width, const Style& style)
     }
   }
   std::vector<std::string> pieces;
+  pieces.reserve(notes.size());
   for (std::size_t i = 0; i < notes.size(); ++i) pieces.push_back(notes[i] + " (" + keys[i] + ")");
   if (pieces.empty()) return "";
   return Line("not in it", Joined(pieces, "; "), width, style, Tone::kWarn);
@@ -124,6 +127,7 @@ std::string RemainderSection(const Check& check, int width, const Style& style) 
 
 std::string ChangesText(const OwnRemedy& remedy) {
   std::vector<std::string> pieces;
+  pieces.reserve(remedy.changes.size());
   for (const OwnChange& change : remedy.changes) pieces.push_back(change.text);
   return pieces.empty() ? remedy.remedy.change : Joined(pieces);
 }
@@ -160,6 +164,7 @@ std::string OwnRemediesSection(const Check& check, int width, const Style& style
 std::string WrittenSection(const Check& check, int width, const Style& style) {
   if (check.written_to.empty()) return "";
   std::vector<std::string> pieces;
+  pieces.reserve(check.written.size());
   for (const OwnChange& change : check.written) pieces.push_back(change.text);
   return "\n" +
          Line("written",

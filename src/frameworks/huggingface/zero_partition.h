@@ -49,7 +49,7 @@ const program::Segment* RecordLeaf(program::SegmentStore& store, Body body) {
 // DeepSpeedCPUAdam of `elements` (csrc/includes/cpu_adam.h): reads and writes fp32 weights and
 // states, reads the gradient. The copies' stream waits for it as for a copy.
 inline void RunHostAdam(program::Tape& tape, std::int64_t elements) {
-  constexpr std::int64_t kBytesOfElement = 7 * 4;
+  constexpr std::int64_t kBytesOfElement = 28;  // seven fp32 numbers
   tape.Run(program::KernelClass::kHostOptimizer, "optimizer step on the host", Flops(),
            Bytes(kBytesOfElement * elements), {}, program::Stream::kCopy);
 }

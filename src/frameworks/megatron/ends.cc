@@ -8,7 +8,6 @@ namespace trainfit::frameworks::megatron {
 namespace {
 
 using program::Role;
-using program::Slot;
 using spec::Part;
 
 // megatron/core/models/common/embeddings/language_model_embedding.py forward: words, positions,

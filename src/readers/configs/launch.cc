@@ -171,7 +171,7 @@ class Line {
 
   // Options of launchers under the names of accelerate's file.
   void SetLauncher(const std::string& key, const Node& at, Node value) {
-    if (key == "config_file") {
+    if (key == "config_file" || key == "deepspeed_config_file") {
       launch_.files.push_back(std::move(value));
     } else if (key == "nproc_per_node" || key == "num_gpus") {
       if (value.kind == NodeKind::kInt) Set(launch_.launcher, "nproc_per_node", at, value);
@@ -188,8 +188,6 @@ class Line {
                key.starts_with("offload_param_device")) {
       Set(launch_.launcher, (key.starts_with("fsdp_") ? "fsdp_config." : "deepspeed_config.") + key,
           at, std::move(value));
-    } else if (key == "deepspeed_config_file") {
-      launch_.files.push_back(std::move(value));
     }
   }
 
