@@ -211,6 +211,7 @@ class Splitter {
 
   void EndCommand() {
     EndWord();
+    in_array_ = false;  // an array that is cut off by '|' or ';' is none
     if (command_.empty()) return;
     // `export NAME=value` and `NAME=value` alone set names for what follows.
     std::size_t first = command_[0].text == "export" ? 1 : 0;

@@ -23,6 +23,7 @@ std::string Line(std::string_view label, const std::string& text, int width, con
 
 std::string AmountsText(const Oom& oom) {
   std::vector<std::string> pieces;
+  pieces.reserve(oom.amounts.size());
   for (const OomAmount& amount : oom.amounts) {
     pieces.push_back(GiB(amount.bytes) + " " + amount.what);
   }

@@ -5,7 +5,6 @@ namespace {
 
 using program::BackwardContext;
 using program::Collective;
-using program::Group;
 using program::KernelClass;
 using program::Role;
 using program::Stream;

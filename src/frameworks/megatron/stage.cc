@@ -14,7 +14,6 @@ namespace {
 using program::Phase;
 using program::Role;
 using program::Segment;
-using program::Slot;
 using program::Stream;
 
 // Frame of the n-th layer of the model, counted from 0; the embedding has frame 0.
