@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/fsdp.h"
 #include "plan/plan.h"
 #include "plan/zero.h"
 
@@ -44,9 +45,7 @@ class Resolver {
     MethodAndPrecision();
     Training();
     Spread();
-    UpcastShards();
-    ReduceType();
-    Reshard();
+    ResolveFsdp(recipe_, plan_, errors_);
     CheckCombination();
     CheckMagnitude();
     if (!errors_.empty()) return Fail(std::move(errors_));
@@ -444,34 +443,6 @@ class Resolver {
                                           Name(plan_.parallel.sharding)),
                               "--sharding zero3"));
     }
-  }
-
-  void ReduceType() {
-    plan_.reduce_dtype = plan_.facts.Is(Fact::kReduceFp32) ? Dtype::kFp32 : plan_.compute_dtype;
-    if (recipe_.reduce_dtype.has_value()) plan_.reduce_dtype = *recipe_.reduce_dtype;
-  }
-
-  void Reshard() {
-    plan_.reshard_after_forward = recipe_.reshard_after_forward.value_or(true);
-    // torch/distributed/fsdp/_runtime_utils.py _should_free_in_backward: without a sync the whole
-    // weights stay from one micro-step to the next.
-    const bool stays = !plan_.reshard_after_forward && plan_.gradient_accumulation > 1 &&
-                       !plan_.facts.Is(Fact::kSyncEachMicroStep);
-    if (!stays) return;
-    errors_.push_back(Error("not-simulated",
-                            "FSDP that keeps whole weights after forward cannot be simulated with "
-                            "gradient accumulation without syncs"));
-  }
-
-  // Whatever type the weights were loaded in: what FSDP1 shards and the optimizer updates.
-  void UpcastShards() {
-    const bool is_mixed_fsdp1 = plan_.parallel.sharding == Sharding::kFsdp1 && plan_.autocast;
-    if (!is_mixed_fsdp1 || plan_.method != Method::kFull || plan_.weight_dtype == Dtype::kFp32)
-      return;
-    const FactRow& row = plan_.facts.Row(Fact::kUpcastTrainedShards);
-    if (row.value == 0) return;
-    plan_.weight_dtype = Dtype::kFp32;
-    Assume(row.what, "fp32", row.basis, row.source);
   }
 
   void CheckSharding(Sharding sharding, std::int64_t replicas) {
