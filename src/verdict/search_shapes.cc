@@ -174,7 +174,7 @@ class Search {
 
   // Calls see(tokens, rank) for numbers of tokens that a tensor of `width` bytes a token can have.
   template <typename See>
-  void ForTokens(std::int64_t width, See see) const {
+  void ForTokens(std::int64_t width, const See& see) const {
     if (width <= 0) return;
     if (oom_.length) {
       const std::int64_t batch = oom_.micro_batch.value_or(1);

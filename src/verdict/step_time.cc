@@ -12,8 +12,6 @@
 namespace trainfit::verdict {
 namespace {
 
-using time::Bound;
-
 constexpr std::array<std::string_view, time::kBoundCount> kBoundNames = {
     "tensor cores", "memory bandwidth", "kernel launches",
     "links",        "the host",         "other pipeline stages"};
