@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "frameworks/fact_values.h"
 #include "spec/recipe.h"
 
 namespace trainfit::frameworks::composer {
@@ -9,19 +10,11 @@ namespace {
 
 using plan::Fact;
 using plan::FactRow;
-using plan::Version;
-
-constexpr Version kAny{};
-
-template <typename Enum>
-constexpr std::int64_t V(Enum value) {
-  return static_cast<std::int64_t>(value);
-}
 
 // What differs from the Hugging Face stack.
 constexpr std::array kRows = {
-    FactRow{Fact::kCheckpointingDefault, "composer", kAny, kAny, V(spec::Checkpointing::kNone),
-            "activation checkpointing", Basis::kSource,
+    FactRow{Fact::kCheckpointingDefault, "composer", kAny, kAny,
+            ValueOf(spec::Checkpointing::kNone), "activation checkpointing", Basis::kSource,
             "composer/trainer/dist_strategy.py: fsdp_config activation_checkpointing=False"},
     FactRow{Fact::kCheckpointReentrant, "composer", kAny, kAny, 0, "reentrant checkpointing",
             Basis::kSource,
@@ -29,20 +22,20 @@ constexpr std::array kRows = {
     FactRow{Fact::kCheckpointInsideUnit, "composer", kAny, kAny, 1,
             "checkpointing inside FSDP units", Basis::kSource,
             "composer/trainer/dist_strategy.py prepare_fsdp_module: checkpoint_wrapper after FSDP"},
-    FactRow{Fact::kLossPath, "composer", kAny, kAny, V(plan::LossPath::kFusedEntropy), "loss path",
-            Basis::kSource,
+    FactRow{Fact::kLossPath, "composer", kAny, kAny, ValueOf(plan::LossPath::kFusedEntropy),
+            "loss path", Basis::kSource,
             "llmfoundry/models/mpt/modeling_mpt.py ComposerMPTCausalLM: fused_crossentropy of "
             "flash-attn"},
-    FactRow{Fact::kLossKernelDefault, "composer", kAny, kAny, V(spec::LossKernel::kPlain), "loss",
-            Basis::kSource, "llmfoundry/models/mpt/modeling_mpt.py"},
+    FactRow{Fact::kLossKernelDefault, "composer", kAny, kAny, ValueOf(spec::LossKernel::kPlain),
+            "loss", Basis::kSource, "llmfoundry/models/mpt/modeling_mpt.py"},
     FactRow{Fact::kOutputsToFp32, "composer", kAny, kAny, 0, "outputs copied to fp32",
             Basis::kSource, "composer/trainer/trainer.py _train_microbatch"},
     FactRow{
-        Fact::kOptimizerLoopDefault, "composer", kAny, kAny, V(spec::OptimizerLoop::kForLoop),
+        Fact::kOptimizerLoopDefault, "composer", kAny, kAny, ValueOf(spec::OptimizerLoop::kForLoop),
         "optimizer loop", Basis::kSource,
         "composer/optim/decoupled_weight_decay.py DecoupledAdamW.adamw: a loop over parameters"},
     FactRow{Fact::kAttentionDefault, "composer", kAny, kAny,
-            V(spec::AttentionImplementation::kFlash2), "attention", Basis::kSource,
+            ValueOf(spec::AttentionImplementation::kFlash2), "attention", Basis::kSource,
             "llm-foundry yamls/pretrain: attn_impl flash"},
     FactRow{Fact::kAutocast, "composer", kAny, kAny, 1, "autocast", Basis::kSource,
             "composer/core/precision.py get_precision_context: amp_bf16"},

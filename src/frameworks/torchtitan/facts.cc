@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "frameworks/fact_values.h"
 #include "spec/recipe.h"
 
 namespace trainfit::frameworks::torchtitan {
@@ -9,19 +10,11 @@ namespace {
 
 using plan::Fact;
 using plan::FactRow;
-using plan::Version;
-
-constexpr Version kAny{};
-
-template <typename Enum>
-constexpr std::int64_t V(Enum value) {
-  return static_cast<std::int64_t>(value);
-}
 
 // What differs from the Hugging Face stack.
 constexpr std::array kRows = {
     FactRow{Fact::kCheckpointingDefault, "torchtitan", kAny, kAny,
-            V(spec::Checkpointing::kPerOperator), "activation checkpointing", Basis::kSource,
+            ValueOf(spec::Checkpointing::kPerOperator), "activation checkpointing", Basis::kSource,
             "torchtitan/config_manager.py: activation_checkpoint.mode = selective"},
     FactRow{Fact::kCheckpointReentrant, "torchtitan", kAny, kAny, 0, "reentrant checkpointing",
             Basis::kSource,
@@ -29,19 +22,19 @@ constexpr std::array kRows = {
     FactRow{Fact::kCheckpointInsideUnit, "torchtitan", kAny, kAny, 1,
             "checkpointing inside FSDP units", Basis::kSource,
             "torchtitan/models/llama3/infra/parallelize.py: apply_ac before apply_fsdp"},
-    FactRow{Fact::kLossPath, "torchtitan", kAny, kAny, V(plan::LossPath::kPaddedLabels),
+    FactRow{Fact::kLossPath, "torchtitan", kAny, kAny, ValueOf(plan::LossPath::kPaddedLabels),
             "loss path", Basis::kSource,
             "torchtitan/components/loss.py cross_entropy_loss: pred.float(), labels shifted by the "
             "data"},
-    FactRow{Fact::kLossKernelDefault, "torchtitan", kAny, kAny, V(spec::LossKernel::kPlain), "loss",
-            Basis::kSource, "torchtitan/components/loss.py"},
+    FactRow{Fact::kLossKernelDefault, "torchtitan", kAny, kAny, ValueOf(spec::LossKernel::kPlain),
+            "loss", Basis::kSource, "torchtitan/components/loss.py"},
     FactRow{Fact::kOutputsToFp32, "torchtitan", kAny, kAny, 0, "outputs copied to fp32",
             Basis::kSource, "torchtitan/train.py forward_backward_step"},
-    FactRow{Fact::kOptimizerLoopDefault, "torchtitan", kAny, kAny, V(spec::OptimizerLoop::kFused),
-            "optimizer loop", Basis::kSource,
+    FactRow{Fact::kOptimizerLoopDefault, "torchtitan", kAny, kAny,
+            ValueOf(spec::OptimizerLoop::kFused), "optimizer loop", Basis::kSource,
             "torchtitan/config_manager.py: optimizer.implementation = fused"},
     FactRow{Fact::kAttentionDefault, "torchtitan", kAny, kAny,
-            V(spec::AttentionImplementation::kSdpa), "attention", Basis::kSource,
+            ValueOf(spec::AttentionImplementation::kSdpa), "attention", Basis::kSource,
             "torchtitan/models/attention.py ScaledDotProductAttention"},
     FactRow{Fact::kSdpaGroupedQuery, "torchtitan", kAny, kAny, 0, "grouped queries in SDPA",
             Basis::kSource, "torchtitan/models/llama3/model/model.py repeat_kv"},

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "frameworks/fact_values.h"
 #include "spec/recipe.h"
 
 namespace trainfit::frameworks::torchtune {
@@ -9,19 +10,11 @@ namespace {
 
 using plan::Fact;
 using plan::FactRow;
-using plan::Version;
-
-constexpr Version kAny{};
-
-template <typename Enum>
-constexpr std::int64_t V(Enum value) {
-  return static_cast<std::int64_t>(value);
-}
 
 // What differs from the Hugging Face stack.
 constexpr std::array kRows = {
-    FactRow{Fact::kCheckpointingDefault, "torchtune", kAny, kAny, V(spec::Checkpointing::kFull),
-            "activation checkpointing", Basis::kSource,
+    FactRow{Fact::kCheckpointingDefault, "torchtune", kAny, kAny,
+            ValueOf(spec::Checkpointing::kFull), "activation checkpointing", Basis::kSource,
             "torchtune recipes/configs: enable_activation_checkpointing"},
     FactRow{Fact::kCheckpointReentrant, "torchtune", kAny, kAny, 0, "reentrant checkpointing",
             Basis::kSource,
@@ -29,16 +22,17 @@ constexpr std::array kRows = {
     FactRow{Fact::kCheckpointInsideUnit, "torchtune", kAny, kAny, 1,
             "checkpointing inside FSDP units", Basis::kSource,
             "torchtune/recipes/full_finetune_distributed.py: checkpointing before sharding"},
-    FactRow{Fact::kLossPath, "torchtune", kAny, kAny, V(plan::LossPath::kPaddedLabels), "loss path",
-            Basis::kSource, "torchtune/modules/loss/ce_chunked_output_loss.py: logits.float()"},
-    FactRow{Fact::kLossKernelDefault, "torchtune", kAny, kAny, V(spec::LossKernel::kPlain), "loss",
-            Basis::kSource, "torchtune/modules/loss/ce_chunked_output_loss.py"},
+    FactRow{Fact::kLossPath, "torchtune", kAny, kAny, ValueOf(plan::LossPath::kPaddedLabels),
+            "loss path", Basis::kSource,
+            "torchtune/modules/loss/ce_chunked_output_loss.py: logits.float()"},
+    FactRow{Fact::kLossKernelDefault, "torchtune", kAny, kAny, ValueOf(spec::LossKernel::kPlain),
+            "loss", Basis::kSource, "torchtune/modules/loss/ce_chunked_output_loss.py"},
     FactRow{Fact::kLossChunks, "torchtune", kAny, kAny, 8, "loss chunks", Basis::kSource,
             "torchtune/modules/loss/ce_chunked_output_loss.py: num_output_chunks=8"},
     FactRow{Fact::kOutputsToFp32, "torchtune", kAny, kAny, 0, "outputs copied to fp32",
             Basis::kSource, "torchtune/recipes/full_finetune_distributed.py: del logits"},
-    FactRow{Fact::kOptimizerLoopDefault, "torchtune", kAny, kAny, V(spec::OptimizerLoop::kFused),
-            "optimizer loop", Basis::kSource,
+    FactRow{Fact::kOptimizerLoopDefault, "torchtune", kAny, kAny,
+            ValueOf(spec::OptimizerLoop::kFused), "optimizer loop", Basis::kSource,
             "torchtune recipes/configs: torch.optim.AdamW, fused: True"},
     FactRow{Fact::kAdapterDtypeFp32, "torchtune", kAny, kAny, 0, "adapters in fp32", Basis::kSource,
             "torchtune/modules/peft/lora.py: parameters in the dtype of the run"},
@@ -47,7 +41,7 @@ constexpr std::array kRows = {
     FactRow{Fact::kQloraAdapterBf16, "torchtune", kAny, kAny, 1, "QLoRA adapters in bf16",
             Basis::kSource, "torchtune/modules/peft/lora.py"},
     FactRow{Fact::kAttentionDefault, "torchtune", kAny, kAny,
-            V(spec::AttentionImplementation::kSdpa), "attention", Basis::kSource,
+            ValueOf(spec::AttentionImplementation::kSdpa), "attention", Basis::kSource,
             "torchtune/modules/attention_utils.py _sdpa_or_flex_attention"},
     FactRow{Fact::kSdpaGroupedQuery, "torchtune", kAny, kAny, 0, "grouped queries in SDPA",
             Basis::kSource, "torchtune/modules/attention.py: k and v are expanded"},
