@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "frameworks/fact_values.h"
 #include "spec/recipe.h"
 
 namespace trainfit::frameworks::huggingface {
@@ -17,13 +18,7 @@ using spec::LossKernel;
 using spec::OptimizerLoop;
 using spec::Sharding;
 
-constexpr Version kAny{};
-
-template <typename Enum>
-constexpr std::int64_t V(Enum value) {
-  return static_cast<std::int64_t>(value);
-}
-constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << V(sharding); }
+constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << ValueOf(sharding); }
 
 // A package that is absent from a stack has version 0.0.0, so the rows that begin at 0 also answer
 // for "transformers without TRL".
@@ -32,7 +27,7 @@ constexpr std::array kRows = {
             "trl",
             kAny,
             {0, 22, 0},
-            V(Checkpointing::kNone),
+            ValueOf(Checkpointing::kNone),
             "activation checkpointing",
             Basis::kSource,
             "transformers/training_args.py: gradient_checkpointing=False"},
@@ -40,7 +35,7 @@ constexpr std::array kRows = {
             "trl",
             {0, 22, 0},
             kAny,
-            V(Checkpointing::kFull),
+            ValueOf(Checkpointing::kFull),
             "activation checkpointing",
             Basis::kSource,
             "trl/trainer/base_config.py: gradient_checkpointing=True"},
@@ -64,7 +59,7 @@ constexpr std::array kRows = {
             "transformers",
             kAny,
             {4, 46, 0},
-            V(LossPath::kFloatInForwardShifted),
+            ValueOf(LossPath::kFloatInForwardShifted),
             "loss path",
             Basis::kSource,
             "transformers <= 4.45 modeling_llama.py: logits.float(), shifted contiguous copies"},
@@ -72,7 +67,7 @@ constexpr std::array kRows = {
             "transformers",
             {4, 46, 0},
             {4, 49, 0},
-            V(LossPath::kLossUtilsShifted),
+            ValueOf(LossPath::kLossUtilsShifted),
             "loss path",
             Basis::kSource,
             "transformers 4.46-4.48 loss/loss_utils.py: upcast, then a shifted contiguous copy"},
@@ -80,7 +75,7 @@ constexpr std::array kRows = {
             "transformers",
             {4, 49, 0},
             kAny,
-            V(LossPath::kPaddedLabels),
+            ValueOf(LossPath::kPaddedLabels),
             "loss path",
             Basis::kSource,
             "transformers >= 4.49 loss/loss_utils.py: labels are padded, logits not copied"},
@@ -88,7 +83,7 @@ constexpr std::array kRows = {
             "trl",
             kAny,
             {1, 10, 0},
-            V(LossKernel::kPlain),
+            ValueOf(LossKernel::kPlain),
             "loss",
             Basis::kSource,
             "the model's own cross entropy on all logits"},
@@ -96,7 +91,7 @@ constexpr std::array kRows = {
             "trl",
             {1, 10, 0},
             kAny,
-            V(LossKernel::kChunked),
+            ValueOf(LossKernel::kChunked),
             "loss",
             Basis::kSource,
             "trl/trainer/sft_trainer.py: fused_lm_head, chunked log-probabilities"},
@@ -106,7 +101,7 @@ constexpr std::array kRows = {
             "torch",
             kAny,
             {2, 8, 0},
-            V(OptimizerLoop::kForeach),
+            ValueOf(OptimizerLoop::kForeach),
             "optimizer loop",
             Basis::kSource,
             "transformers/training_args.py: adamw_torch, whose CUDA default is foreach"},
@@ -114,7 +109,7 @@ constexpr std::array kRows = {
             "torch",
             {2, 8, 0},
             kAny,
-            V(OptimizerLoop::kFused),
+            ValueOf(OptimizerLoop::kFused),
             "optimizer loop",
             Basis::kSource,
             "transformers/training_args.py: adamw_torch_fused for torch >= 2.8"},
@@ -227,7 +222,7 @@ constexpr std::array kRows = {
             "transformers",
             kAny,
             {4, 36, 0},
-            V(AttentionImplementation::kEager),
+            ValueOf(AttentionImplementation::kEager),
             "attention",
             Basis::kSource,
             "transformers < 4.36: eager"},
@@ -235,7 +230,7 @@ constexpr std::array kRows = {
             "transformers",
             {4, 36, 0},
             kAny,
-            V(AttentionImplementation::kSdpa),
+            ValueOf(AttentionImplementation::kSdpa),
             "attention",
             Basis::kSource,
             "transformers modeling_utils.py: SDPA is the default where the model supports it"},
@@ -445,7 +440,7 @@ constexpr std::array kRows = {
     FactRow{Fact::kModelParallel, "torch", kAny, kAny, 0, "model parallelism", Basis::kSource,
             "transformers/trainer.py: replicas only, unless the model is loaded split"},
     FactRow{
-        Fact::kShardingDefault, "torch", kAny, kAny, V(Sharding::kFsdp2), "sharding",
+        Fact::kShardingDefault, "torch", kAny, kAny, ValueOf(Sharding::kFsdp2), "sharding",
         Basis::kAssumed,
         "nothing was said; --sharding ddp keeps a full copy on each GPU, fsdp2 spreads weights, "
         "gradients and optimizer states over all GPUs"},

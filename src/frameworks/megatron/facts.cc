@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "frameworks/fact_values.h"
 #include "spec/recipe.h"
 
 namespace trainfit::frameworks::megatron {
@@ -12,13 +13,7 @@ using plan::FactRow;
 using plan::Version;
 using spec::Sharding;
 
-constexpr Version kAny{};
-
-template <typename Enum>
-constexpr std::int64_t V(Enum value) {
-  return static_cast<std::int64_t>(value);
-}
-constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << V(sharding); }
+constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << ValueOf(sharding); }
 
 // A question about adapters, Hugging Face's trainer or DeepSpeed, which have no part in these
 // stacks.
@@ -43,18 +38,18 @@ constexpr std::array kRows = {
     NotHere(Fact::kZeroOverflowBytes),
     FactRow{Fact::kCheckpointReentrant, "torch", kAny, kAny, 1, "reentrant checkpointing",
             Basis::kSource, "megatron/core/tensor_parallel/random.py CheckpointFunction"},
-    FactRow{Fact::kCheckpointingDefault, "torch", kAny, kAny, V(spec::Checkpointing::kNone),
+    FactRow{Fact::kCheckpointingDefault, "torch", kAny, kAny, ValueOf(spec::Checkpointing::kNone),
             "activation recomputation", Basis::kSource,
             "megatron/core/transformer/transformer_config.py: recompute_granularity=None"},
-    FactRow{Fact::kOptimizerLoopDefault, "torch", kAny, kAny, V(spec::OptimizerLoop::kFused),
+    FactRow{Fact::kOptimizerLoopDefault, "torch", kAny, kAny, ValueOf(spec::OptimizerLoop::kFused),
             "optimizer loop", Basis::kSource,
             "megatron/core/optimizer/__init__.py: FusedAdam of Transformer Engine or apex"},
     FactRow{Fact::kForeachTemporaries, "torch", kAny, kAny, 0, "optimizer temporaries",
             Basis::kSource, "FusedAdam updates in place"},
-    FactRow{Fact::kAttentionDefault, "torch", kAny, kAny, V(spec::AttentionImplementation::kFlash2),
-            "attention", Basis::kSource,
+    FactRow{Fact::kAttentionDefault, "torch", kAny, kAny,
+            ValueOf(spec::AttentionImplementation::kFlash2), "attention", Basis::kSource,
             "transformer_engine dot_product_attention/utils.py get_attention_backend"},
-    FactRow{Fact::kLossKernelDefault, "torch", kAny, kAny, V(spec::LossKernel::kPlain),
+    FactRow{Fact::kLossKernelDefault, "torch", kAny, kAny, ValueOf(spec::LossKernel::kPlain),
             "cross entropy", Basis::kSource,
             "megatron/core/transformer/transformer_config.py: cross_entropy_loss_fusion=False"},
     FactRow{Fact::kPaddingMask, "torch", kAny, kAny, 0, "attention mask", Basis::kSource,
@@ -113,7 +108,7 @@ constexpr std::array kRows = {
             "transformer_engine/pytorch/module/base.py get_dummy_wgrad"},
     FactRow{Fact::kModelParallel, "torch", kAny, kAny, 1, "model parallelism", Basis::kSource,
             "megatron/core/parallel_state.py"},
-    FactRow{Fact::kShardingDefault, "torch", kAny, kAny, V(Sharding::kDdp), "replicas",
+    FactRow{Fact::kShardingDefault, "torch", kAny, kAny, ValueOf(Sharding::kDdp), "replicas",
             Basis::kSource,
             "megatron/core/optimizer/optimizer_config.py: use_distributed_optimizer=False; "
             "--sharding zero1 is the distributed optimizer"},
