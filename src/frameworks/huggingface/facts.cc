@@ -11,7 +11,6 @@ namespace {
 using plan::Fact;
 using plan::FactRow;
 using plan::LossPath;
-using plan::Version;
 using spec::AttentionImplementation;
 using spec::Checkpointing;
 using spec::LossKernel;

@@ -10,7 +10,6 @@ namespace {
 
 using plan::Fact;
 using plan::FactRow;
-using plan::Version;
 using spec::Sharding;
 
 constexpr std::int64_t Bit(Sharding sharding) { return std::int64_t{1} << ValueOf(sharding); }
