@@ -110,13 +110,13 @@ class Importer {
     return place < 0 ? std::string_view() : std::string_view(row.fields[place]);
   }
 
-  // Unset when the field is empty. False when it is no number.
+  // Unset when the field is empty. False when it is no number, or none that a machine can have.
   bool Number(const CsvRow& row, std::string_view column, std::optional<double>* value,
               Diagnostics* errors) const {
     const std::string_view text = Text(row, column);
     if (text.empty()) return true;
     const std::optional<double> number = ParseDecimal(text);
-    if (number && *number >= 0) {
+    if (number && *number >= 0 && *number <= kMost) {
       *value = number;
       return true;
     }
@@ -124,7 +124,8 @@ class Importer {
     span.file = name_;
     span.line = row.line;
     errors->push_back(ErrorAt(std::move(span), "not-a-number",
-                              fmt::format("{}: {} is not a number", column, Quoted(text))));
+                              fmt::format("{}: {} is not a number{}", column, Quoted(text),
+                                          number && *number > kMost ? " of a machine" : "")));
     return false;
   }
 
@@ -315,6 +316,8 @@ class Importer {
 
   // The least that the catalogue takes; lists have zeros where a price is not known.
   static constexpr double kLeastPrice = 0.01;
+  // Above every price, memory in GiB and number of processors of a machine.
+  static constexpr double kMost = 1e9;
 
   struct FoundGpu {
     std::string id;

@@ -43,7 +43,8 @@ std::optional<double> Rate(std::string_view text) {
 std::optional<std::int64_t> Count(std::string_view text) {
   for (std::size_t at = text.find('x'); at != std::string_view::npos; at = text.find('x', at + 1)) {
     if (at == 0 || !IsDigit(text[at - 1])) continue;
-    if (const auto number = NumberBefore(text, at)) return static_cast<std::int64_t>(*number);
+    const auto number = NumberBefore(text, at);
+    if (number && *number < 1e6) return static_cast<std::int64_t>(*number);
   }
   return std::nullopt;
 }

@@ -273,7 +273,8 @@ Node OptionsOf(const std::vector<Node>& words, std::size_t first) {
       Node list = option;
       list.kind = NodeKind::kArray;
       list.text.clear();
-      list.end = values.back().end;
+      // Words of an array of the shell stand before the option that they are given to.
+      list.end = std::max(option.end, values.back().end);
       list.items = std::move(values);
       Set(object, std::move(key), option, std::move(list));
     }
