@@ -101,7 +101,7 @@ bool IsFeedforward(const Plan& plan, const TensorSpec& tensor) {
 std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const TensorSpec& tensor) {
   const ParameterPlan held = HoldParameter(plan, tensor);
   if (held.lora_rank == 0) return {};
-  return AdapterTensors(plan.lora.kind, held.lora_rank, tensor.shape[0], tensor.shape[1],
+  return AdapterTensors(plan.lora.kind, held.lora_rank, tensor.OutFeatures(), tensor.InFeatures(),
                         IsFeedforward(plan, tensor));
 }
 

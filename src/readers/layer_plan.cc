@@ -288,7 +288,9 @@ void TensorList::Linear(std::string_view module, std::int64_t in, std::int64_t o
 }
 
 void TensorList::Conv1d(std::string_view module, std::int64_t in, std::int64_t out, Part part) {
-  Parameter(Joined(module, ".weight"), {in, out}, part).is_linear = true;
+  spec::TensorSpec& weight = Parameter(Joined(module, ".weight"), {in, out}, part);
+  weight.is_linear = true;
+  weight.is_transposed = true;
   Parameter(Joined(module, ".bias"), {out}, part).is_bias = true;
 }
 

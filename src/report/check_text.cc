@@ -217,7 +217,7 @@ std::string CheckText(const Check& check, const TextOptions& options) {
   text += UnderstoodSection(check, options.width, style);
   text += FilledInSection(check, options, style);
   text += RemainderSection(check, options.width, style);
-  text += AssumptionsSection(answer.assumptions, answer.machine.assumptions, options, style);
+  text += AssumptionsSection(answer.assumptions, options, style);
   return options.unicode ? text : ToAscii(text);
 }
 

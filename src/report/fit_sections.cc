@@ -153,16 +153,14 @@ std::string RemediesSection(const Answer& answer, const TextOptions& options, co
 }
 
 std::string AssumptionsSection(const std::vector<plan::Assumption>& assumptions,
-                               const std::vector<std::string>& of_hardware,
                                const TextOptions& options, const Style& style) {
-  if (assumptions.empty() && of_hardware.empty()) return "";
+  if (assumptions.empty()) return "";
   if (!options.explain) {
     std::vector<std::string> pieces;
-    pieces.reserve(assumptions.size() + of_hardware.size());
+    pieces.reserve(assumptions.size());
     for (const plan::Assumption& assumption : assumptions) {
       pieces.push_back(assumption.what + ": " + assumption.value);
     }
-    pieces.insert(pieces.end(), of_hardware.begin(), of_hardware.end());
     return Title(style, "Assumed, as nothing else was said (sources: --explain)") +
            Paragraph(std::string(kIndent, ' '), Joined(pieces, "; "), kIndent, options.width,
                      style);
@@ -172,12 +170,7 @@ std::string AssumptionsSection(const std::vector<plan::Assumption>& assumptions,
     table.Row({{assumption.what}, {assumption.value}});
     table.Note(BasisText(assumption.basis, assumption.source));
   }
-  std::string text =
-      Title(style, "Assumed, as nothing else was said") + table.Text(options.width, style);
-  for (const std::string& assumption : of_hardware) {
-    text += Paragraph(std::string(kIndent, ' '), assumption, kIndent, options.width, style);
-  }
-  return text;
+  return Title(style, "Assumed, as nothing else was said") + table.Text(options.width, style);
 }
 
 }  // namespace trainfit::report

@@ -39,7 +39,6 @@ std::string RemediesSection(const verdict::Answer& answer, const TextOptions& op
                             const Style& style);
 // Short: what and value. With --explain: basis and source as well.
 std::string AssumptionsSection(const std::vector<plan::Assumption>& assumptions,
-                               const std::vector<std::string>& of_hardware,
                                const TextOptions& options, const Style& style);
 
 }  // namespace trainfit::report

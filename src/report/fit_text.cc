@@ -162,7 +162,7 @@ std::string FitText(const Answer& answer, const TextOptions& options) {
   text += TimeSection(answer, options, style);
   text += LimitsSection(answer, options.width, style);
   text += RemediesSection(answer, options, style);
-  text += AssumptionsSection(answer.assumptions, answer.machine.assumptions, options, style);
+  text += AssumptionsSection(answer.assumptions, options, style);
   return options.unicode ? text : ToAscii(text);
 }
 

@@ -225,7 +225,7 @@ std::string SurveyText(const Survey& survey, const TextOptions& options) {
   text += WarningsSection(survey.warnings, options.width, style);
   text += "\n" + Rows(survey, options, style);
   text += "\n" + Footnotes(survey, options, style);
-  text += AssumptionsSection(survey.assumptions, {}, options, style);
+  text += AssumptionsSection(survey.assumptions, options, style);
   text += NextCommands(survey, options, style);
   return options.unicode ? text : ToAscii(text);
 }

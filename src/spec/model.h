@@ -78,10 +78,14 @@ struct TensorSpec {
   bool is_bias = false;
   // nn.Linear weight: what LoRA's "all-linear" and 4-bit quantization may replace.
   bool is_linear = false;
-  std::int64_t copies = 1;  // equal tensors under this name, one an expert
-  bool trainable = true;    // false: stored, never trained (Whisper's encoder positions)
+  bool is_transposed = false;  // stored [in_features, out_features], as GPT-2's Conv1D does
+  std::int64_t copies = 1;     // equal tensors under this name, one an expert
+  bool trainable = true;       // false: stored, never trained (Whisper's encoder positions)
 
   std::int64_t Elements() const;  // of all copies
+  // Of a matrix, one copy: what it gives and takes.
+  std::int64_t OutFeatures() const { return is_transposed ? shape.back() : shape.front(); }
+  std::int64_t InFeatures() const { return is_transposed ? shape.front() : shape.back(); }
   bool operator==(const TensorSpec&) const = default;
 };
 

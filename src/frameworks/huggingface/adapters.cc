@@ -40,7 +40,7 @@ Tensor Dora(const Layer& layer, const Tensor& x, const Tensor& result, std::int3
   const Tensor magnitude = Parameter(layer, i, 2);
   Tensor scale;
   {
-    const std::int64_t in = base.shape[1];
+    const std::int64_t in = base.InFeatures();
     const Tensor eye = tape.New({in, in}, a.dtype(), Role::kTemporary, "identity");
     // Its result is detached, so that nothing of it is kept.
     const bool grad_was_enabled = tape.grad_enabled();
@@ -48,9 +48,9 @@ Tensor Dora(const Layer& layer, const Tensor& x, const Tensor& result, std::int3
     const Tensor merged = LowRank(layer, eye, a, b);
     tape.set_grad_enabled(grad_was_enabled);
     const Tensor weight =
-        tape.New({base.shape[0], in}, input.dtype(), Role::kTemporary, "weight in fp32");
+        tape.New({base.OutFeatures(), in}, input.dtype(), Role::kTemporary, "weight in fp32");
     const Tensor sum =
-        tape.New({base.shape[0], in}, input.dtype(), Role::kTemporary, "merged weight");
+        tape.New({base.OutFeatures(), in}, input.dtype(), Role::kTemporary, "merged weight");
     scale = program::Scale(tape, magnitude, "magnitude / norm");
   }
   const Tensor lora = LowRank(layer, input, a, b);
@@ -101,7 +101,7 @@ void DeltaBackward(BackwardContext& c) {
 Tensor DeltaOf(const Layer& layer, std::int32_t i, int tensors, int temporaries) {
   Tape& tape = layer.tape;
   const spec::TensorSpec& base = layer.frame.tensor(i);
-  const program::Shape shape{base.shape[0], base.shape[1]};
+  const program::Shape shape{base.OutFeatures(), base.InFeatures()};
   std::array<Tensor, 4> parameters;
   for (int n = 0; n < tensors; ++n)
     parameters[static_cast<std::size_t>(n)] = Parameter(layer, i, n);

@@ -68,7 +68,8 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
     leaf.gradient = GradientSlot(number);
   }
   // Experts are seen as one matrix, stacked along the rows.
-  leaf.shape = {spec.shape[0] * spec.copies, spec.Elements() / (spec.shape[0] * spec.copies)};
+  const std::int64_t rows = spec.OutFeatures() * spec.copies;
+  leaf.shape = {rows, spec.Elements() / rows};
   leaf.dtype = ComputeDtype(held(i).dtype);
   leaf.trainable = held(i).trainable || held(i).saved_copy || frozen_get_gradients_;
   leaf.has_gradient = has_gradients_ && leaf.trainable;

@@ -14,7 +14,7 @@ Tensor BaseLinear(const Layer& layer, const Tensor& x, std::int32_t i, std::int3
   const spec::TensorSpec& spec = layer.frame.tensor(i);
   const char* label = Label(Name(spec.part));
   if (layer.frame.held(i).quantized_4bit) {
-    return QuantizedLinear(layer, x, spec.shape[0], label);
+    return QuantizedLinear(layer, x, spec.OutFeatures(), label);
   }
   const Tensor b = bias >= 0 ? layer.tape.Parameter(layer.frame.WeightLeaf(bias)) : Tensor();
   const Tensor w = layer.tape.Parameter(layer.frame.WeightLeaf(i));

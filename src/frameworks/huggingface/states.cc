@@ -95,7 +95,7 @@ const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
 void LoadGrouped(Tape& tape, const Frame& frame, std::int32_t i, spec::Quantization quantization) {
   const spec::TensorSpec& tensor = frame.tensor(i);
   const GroupedSize size =
-      GroupedSizeOf(tensor.shape[0] * tensor.copies, tensor.shape[1], quantization);
+      GroupedSizeOf(tensor.OutFeatures() * tensor.copies, tensor.InFeatures(), quantization);
   const char* label = Label(Name(tensor.part));
   tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, label);
   std::int32_t state = 0;
