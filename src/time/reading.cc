@@ -16,11 +16,11 @@ using program::Segment;
 // eager Llama-7B decodes a token in 25 to 30 ms with some 1,600 of them, and recording for autograd
 // adds to that. Autograd's engine calls them from C++, in about half the time. Functions in Python
 // check and save their arguments, fork random states, and enter the interpreter from the engine:
-// Megatron's layers of GPT, fully recomputed, take a host 3.1 ms for some 80 kernels, at any size.
+// Megatron's layers of GPT, fully recomputed, take a host 3.5 ms for some 66 kernels, at any size.
 Seconds IssueSeconds(const Operation& operation) {
   constexpr Seconds kPython{20e-6};
   constexpr Seconds kEngine{10e-6};
-  constexpr Seconds kFunctions{38e-6};
+  constexpr Seconds kFunctions{52e-6};
   const auto kernels = static_cast<double>(operation.kernels);
   switch (operation.issuer) {
     case program::Issuer::kPython:

@@ -75,8 +75,9 @@ std::string MoreThanSizes(const Node& arch) {
 }
 
 bool IsGptLike(const Node& arch) {
-  const auto gated = Flag(arch, "swiglu");
-  if (gated.has_value()) return !*gated;
+  for (const std::string_view key : {"swiglu", "glu"}) {
+    if (const auto gated = Flag(arch, key)) return !*gated;
+  }
   return Word(arch, "family") == "gpt" || Flag(arch, "learned_pos_emb").value_or(false);
 }
 

@@ -168,6 +168,7 @@ TEST(ConfigOfSizes, IsGptOrLlamaByWhatTheRecordSays) {
   };
   const std::string sizes = R"("layers": 2, "hidden": 64, "heads": 4, "ffn": 128, "vocab": 100)";
   EXPECT_NE(config("{" + sizes + R"(, "swiglu": false})").find("gpt2"), std::string::npos);
+  EXPECT_NE(config("{" + sizes + R"(, "glu": false})").find("gpt2"), std::string::npos);
   EXPECT_NE(config("{" + sizes + R"(, "learned_pos_emb": true})").find("gpt2"), std::string::npos);
   EXPECT_NE(config("{" + sizes + "}").find("llama"), std::string::npos);
   EXPECT_EQ(config("{" + sizes + R"(, "experts": 8})"),
