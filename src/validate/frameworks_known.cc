@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "frameworks/registry.h"
+#include "validate/read_as.h"
 
 namespace trainfit::validate {
 namespace {
@@ -97,6 +98,13 @@ constexpr std::array kFrameworks = {
                    .source = "torchtitan/train.py",
                    .fsdp = spec::Sharding::kFsdp2,
                    .has_selective = true},
+    // torchtitan's LLaMA is the nearest of those with fact rows: plain modules, one block a unit.
+    KnownFramework{.name = "fms-fsdp",
+                   .facts = "torchtitan",
+                   .has_autocast = false,
+                   .has_plain_optimizer = true,
+                   .source = "fms_fsdp/policies/mixed_precision.py: bfSixteen",
+                   .fsdp = spec::Sharding::kFsdp1},
     KnownFramework{.name = "litgpt",
                    .facts = "litgpt",
                    .has_autocast = false,
@@ -267,9 +275,14 @@ FrameworkMatch MatchFramework(std::string_view written) {
   if (suffix == "fsdp" || suffix == "accelerate FSDP") match.spreader = Spreader::kFsdp1;
   if (suffix == "deepspeed" || suffix == "DeepSpeed") match.spreader = Spreader::kDeepSpeed;
   match.name = match.spreader == Spreader::kNone ? written : Trim(written.substr(0, plus));
-  for (const KnownFramework& known : kFrameworks) {
-    if (known.name == match.name) match.known = &known;
-  }
+  const auto find = [&](std::string_view name) {
+    for (const KnownFramework& known : kFrameworks) {
+      if (known.name == name) match.known = &known;
+    }
+  };
+  const ReadAs* whole = FindReadAs(written);
+  const ReadAs* likeness = whole != nullptr ? whole : FindReadAs(match.name);
+  find(likeness != nullptr ? likeness->as : std::string_view(match.name));
   return match;
 }
 

@@ -193,7 +193,7 @@ void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
 
   // Megatron's own arguments drop out a tenth; models of the Llama family are run without.
   const bool has_flags = Present(settings, "num-layers") != nullptr;
-  const bool is_llama = !has_flags && IsOn(run.arch, "swiglu");
+  const bool is_llama = !has_flags && (IsOn(run.arch, "swiglu") || IsOn(run.arch, "glu"));
   const double fallback = is_llama ? 0.0 : 0.1;
   recipe.hidden_dropout = Fraction(settings, "hidden-dropout").value_or(fallback);
   recipe.attention_dropout = Fraction(settings, "attention-dropout").value_or(fallback);

@@ -167,9 +167,10 @@ Reason Numbers(const Run& run) {
 
 Reason Kernels(const Run& run) {
   if (SplitsModels(run)) return std::nullopt;
-  constexpr std::array<std::string_view, 13> kKnown = {
+  constexpr std::array<std::string_view, 14> kKnown = {
       "",
       "none",
+      "eager",
       "low_precision_layernorm; no torch.compile stated",
       "chunked CE",
       "chunked CE (lm_head_chunk_size 128)",
@@ -227,7 +228,10 @@ std::string_view WithoutRemark(std::string_view text) { return text.substr(0, te
 std::string_view AttentionOf(const Run& run) {
   const std::string_view word = WithoutRemark(run.attention);
   // The Triton kernel saves what flash-attention does: q, k, v, output, log-sum-exp.
-  return word == "flash" ? "flash2" : word;
+  if (word == "flash") return "flash2";
+  // scaled_dot_product_attention runs flash-attention 2 where no mask is given; transformers and
+  // torch's own models reach it through sdpa unless told otherwise.
+  return word.starts_with("sdpa/flash") || word.starts_with("sdpa-flash") ? "sdpa" : word;
 }
 
 std::optional<std::string> WhyNotSimulated(const Run& run) {

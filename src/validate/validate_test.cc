@@ -160,6 +160,18 @@ TEST(Predict, NothingMeasuredReachesAPrediction) {
   EXPECT_LE(one.memory[1].point, one.memory[2].point);
 }
 
+TEST(MatchFramework, ReadsAProgramAsTheOneThatItIsLike) {
+  for (const std::string_view name : {"nanotron", "InternEvo/InternLM", "nemo"}) {
+    const FrameworkMatch match = MatchFramework(name);
+    ASSERT_NE(match.known, nullptr) << name;
+    EXPECT_TRUE(match.known->splits_models) << name;
+  }
+  EXPECT_EQ(MatchFramework("torchtitan (FSDP2)").known, MatchFramework("torchtitan").known);
+  EXPECT_EQ(MatchFramework("xtuner 0.1 + DeepSpeed").spreader, Spreader::kDeepSpeed);
+  EXPECT_NE(MatchFramework("xtuner 0.1 + DeepSpeed").known, nullptr);
+  EXPECT_EQ(MatchFramework("a program that nobody knows").known, nullptr);
+}
+
 TEST(ConfigOfSizes, IsGptOrLlamaByWhatTheRecordSays) {
   const auto config = [](const std::string& sizes) {
     const auto node = config::ParseJson("sizes", sizes);
