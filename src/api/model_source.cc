@@ -61,6 +61,23 @@ Expected<ModelPointer> ReadFile(const std::string& path, const std::string& id,
   return ReadConfig(root, id, warnings);
 }
 
+// A model of the catalogue; what its name was taken to mean becomes warnings.
+Expected<ModelPointer> ReadRecord(const catalog::Match<catalog::ModelRecord>& found,
+                                  Diagnostics* warnings) {
+  const catalog::ModelRecord& record = found.record;
+  ASSIGN_OR_RETURN(spec::ModelSpec model,
+                   readers::ReadModelConfig(record.config, record.id, warnings));
+  model.license = record.license;
+  model.source = record.source;
+  for (const std::string& assumption : found.assumptions) {
+    if (found.is_same_shape) break;
+    Diagnostic warning = Error("assumed-model", assumption);
+    warning.severity = Severity::kWarning;
+    warnings->push_back(std::move(warning));
+  }
+  return std::make_shared<const spec::ModelSpec>(std::move(model));
+}
+
 // <cache>/models--ORG--NAME/snapshots/<revision>/config.json, the revision that refs/main names.
 std::optional<std::string> FindInHubCache(const std::string& cache, const std::string& id) {
   if (cache.empty()) return std::nullopt;
@@ -100,19 +117,16 @@ Expected<ModelPointer> FindModel(const catalog::Catalog& catalog, const ModelQue
     return ReadFile(is_folder ? (fs::path(name) / kConfigName).string() : name, name, warnings);
   }
   auto found = catalog.FindModel(name);
-  if (found.has_value()) {
-    ASSIGN_OR_RETURN(spec::ModelSpec model,
-                     readers::ReadModelConfig(found->record.config, found->record.id, warnings));
-    model.license = found->record.license;
-    model.source = found->record.source;
-    return std::make_shared<const spec::ModelSpec>(std::move(model));
-  }
+  if (found.has_value()) return ReadRecord(*found, warnings);
   if (IsHubId(name)) {
     if (const auto path = FindInHubCache(query.hf_cache, name); path.has_value()) {
       return ReadFile(*path, name, warnings);
     }
   }
   if (Exists(name)) return ReadFile(name, name, warnings);
+  if (const auto guessed = catalog.GuessModel(name); guessed.has_value()) {
+    return ReadRecord(*guessed, warnings);
+  }
   return Fail(NotFound(catalog, name, std::move(found).error()));
 }
 

@@ -12,7 +12,8 @@
 namespace trainfit::api {
 
 // Looks, in this order: a path (of a config.json, or of a folder with one), the catalogue, the hub
-// cache on disk. Errors: nothing found, with near names and the command that downloads the file.
+// cache on disk, the model of the catalogue that the name seems to mean. Errors: nothing found,
+// with near names and the command that downloads the file.
 Expected<std::shared_ptr<const spec::ModelSpec>> FindModel(const catalog::Catalog& catalog,
                                                            const ModelQuery& query,
                                                            Diagnostics* warnings);

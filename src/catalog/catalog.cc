@@ -290,6 +290,9 @@ Expected<Catalog::Ref> Catalog::Choose(Kind kind, std::string_view name, const L
     if (found.is_other) {
       assumptions->push_back(
           fmt::format("{} has the tensor shapes of {}", Printable(name), Id(kind, found.refs[0])));
+    } else if (found.assumed) {
+      assumptions->push_back(
+          fmt::format("{} taken as {} ({})", Quoted(name), Id(kind, found.refs[0]), found.why));
     }
     return found.refs[0];
   }
@@ -388,6 +391,7 @@ Expected<Match<ModelRecord>> Catalog::FindModel(std::string_view name) const {
   const Lookup found = Find(Kind::kModel, NormalizeName(Kind::kModel, name));
   ASSIGN_OR_RETURN(const Ref ref, Choose(Kind::kModel, name, found, &match.assumptions));
   ASSIGN_OR_RETURN(match.record, Read<ModelRecord>(ref));
+  match.is_same_shape = found.is_other && found.refs.size() == 1;
   return match;
 }
 

@@ -23,6 +23,7 @@ template <typename Record>
 struct Match {
   Record record;
   std::vector<std::string> assumptions;  // `"A100-80" taken as a100-sxm-80 (…)`
+  bool is_same_shape = false;            // of a model: the only assumption, and a known fact
 };
 
 // The built-in data, and on top of it the records of a user's files.
@@ -47,6 +48,10 @@ class Catalog {
   // Hub ids of the catalogue and of fine-tuned versions with the same tensor shapes, with or
   // without the organisation, or the address of the model's page.
   Expected<Match<ModelRecord>> FindModel(std::string_view name) const;
+  // The known model that a name which nothing is called seems to mean: its base by the words of a
+  // tuned model's name ("dolphin-2.6-mistral-7b"), a usual shape for a bare size ("7B"). The
+  // match's assumptions say which and why. Errors: nothing is near enough.
+  Expected<Match<ModelRecord>> GuessModel(std::string_view name) const;
 
   // True when the name is that of something here, even if it fits several. Sizes are not looked
   // at: "A40 48GB" is no name.

@@ -55,7 +55,7 @@ TEST(CatalogTest, EverythingLoads) {
     ASSERT_TRUE(link) << ErrorsOf(link);
     EXPECT_EQ(link->record.id, id);
   }
-  EXPECT_THAT(catalog.Ids(Kind::kModel), SizeIs(173));
+  EXPECT_THAT(catalog.Ids(Kind::kModel), SizeIs(237));
   for (const std::string& id : catalog.Ids(Kind::kModel)) {
     const auto model = catalog.FindModel(id);
     ASSERT_TRUE(model) << ErrorsOf(model);

@@ -1,5 +1,6 @@
 #include "validate/model_of.h"
 
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -119,10 +120,26 @@ bool Contradicts(const spec::ModelSpec& model, const Node& arch) {
   return (layers && *layers != model.Text().Layers()) || (hidden && *hidden != model.Text().hidden);
 }
 
-Expected<ModelPointer> FromCatalog(const catalog::Catalog& catalog, const std::string& name) {
-  ASSIGN_OR_RETURN(const auto found, catalog.FindModel(name));
+// Whether a guessed model has the size that the record gives, as people round it.
+bool IsOfSize(const spec::ModelSpec& model, std::optional<double> billions) {
+  constexpr double kRounding = 0.1;
+  if (!billions) return true;
+  const double counted = static_cast<double>(spec::ParameterCount(model)) / 1e9;
+  return std::abs(counted - *billions) <= kRounding * counted;
+}
+
+Expected<ModelPointer> FromCatalog(const catalog::Catalog& catalog, const std::string& name,
+                                   std::optional<double> billions) {
+  auto found = catalog.FindModel(name);
+  const bool is_guess = !found.has_value();
+  if (is_guess) {
+    ASSIGN_OR_RETURN(found, catalog.GuessModel(name));
+  }
   ASSIGN_OR_RETURN(spec::ModelSpec model,
-                   readers::ReadModelConfig(found.record.config, found.record.id, nullptr));
+                   readers::ReadModelConfig(found->record.config, found->record.id, nullptr));
+  if (is_guess && !IsOfSize(model, billions)) {
+    return Fail(Error("other-size", "the model that the name seems to mean has another size"));
+  }
   return std::make_shared<const spec::ModelSpec>(std::move(model));
 }
 
@@ -132,7 +149,7 @@ Expected<ModelPointer> FindAnew(const catalog::Catalog& catalog, const Run& run)
   for (const std::string_view suffix : {"-Int4", "-Int8", "-GPTQ", "-AWQ"}) {
     if (name.ends_with(suffix)) name = name.substr(0, name.rfind(suffix));
   }
-  Expected<ModelPointer> named = FromCatalog(catalog, name);
+  Expected<ModelPointer> named = FromCatalog(catalog, name, run.params_billions);
   const bool has_sizes = run.arch.kind == NodeKind::kObject && !run.arch.members.empty();
   if (named.has_value() && !(has_sizes && Contradicts(**named, run.arch))) return named;
   const FrameworkMatch match = MatchFramework(run.framework);

@@ -109,6 +109,9 @@ class RecordReader {
     run.group = Text("group");
     run.quality = Text("quality");
     run.model = Text("model");
+    if (Present(node_, "params_b") != nullptr) {
+      run.params_billions = Take(config::GetDouble(node_, "params_b", 0, 1e6), 0.0);
+    }
     run.arch = Object("arch");
     run.gpu = Text("gpu");
     run.gpus = Count("gpus");

@@ -32,7 +32,8 @@ struct Run {
   std::string group;   // the table that the record comes from; empty: not said
   std::string quality;
   std::string model;
-  config::Node arch;  // null: the model is known by name
+  std::optional<double> params_billions;  // as the source rounds it
+  config::Node arch;                      // null: the model is known by name
   std::string gpu;
   std::optional<std::int64_t> gpus;
   std::string interconnect;
