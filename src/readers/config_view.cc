@@ -37,6 +37,15 @@ ConfigView ConfigView::Section(std::string_view key) const {
   return view;
 }
 
+ConfigView ConfigView::Of(const Node& object) const {
+  const bool is_object = object.kind == NodeKind::kObject;
+  ConfigView view(is_object ? &object : nullptr, &object, complaints_);
+  if (!is_object) view.Reject({}, "wrong-type", "an object is expected here");
+  view.class_name_ = class_name_;
+  view.defaults_allowed_ = defaults_allowed_;
+  return view;
+}
+
 ConfigView::Found ConfigView::Search(Keys keys) const {
   if (object_ == nullptr) return {};
   for (std::string_view key : keys) {

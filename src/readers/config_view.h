@@ -37,6 +37,8 @@ class ConfigView {
   // The member of that name as a view of its own; absent, null or no object: an empty view whose
   // sizes all come from class defaults.
   ConfigView Section(std::string_view key) const;
+  // An object of this file that is no member, such as an item of a list.
+  ConfigView Of(const config::Node& object) const;
   // Names the configuration class whose defaults the caller passes, for messages.
   void SetClass(std::string_view class_name) { class_name_ = class_name; }
   // For parts of a model whose files rely on class defaults for main sizes ("text_config").

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace trainfit::readers {
@@ -118,7 +119,12 @@ DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& def
   DecoderSizes sizes;
   sizes.vocab = config.Size(kVocabKeys, defaults.vocab);
   sizes.hidden = config.Size(kHiddenKeys, defaults.hidden);
-  sizes.layers = config.Size(kLayerKeys, defaults.layers, kMaxLayers);
+  // Files of transformers 5 may list the kinds of the layers and leave out their number.
+  const Node* blocks = config.Find({"layers_block_type"});
+  const std::int64_t listed =
+      blocks == nullptr ? 0 : static_cast<std::int64_t>(blocks->items.size());
+  const bool is_listed = listed > 0 && listed <= kMaxLayers && config.Find(kLayerKeys) == nullptr;
+  sizes.layers = is_listed ? listed : config.Size(kLayerKeys, defaults.layers, kMaxLayers);
   if (rules.has_attention) {
     sizes.heads = config.Size(kHeadKeys, defaults.heads);
     sizes.kv_heads =
@@ -157,27 +163,34 @@ DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules) {
   return plan;
 }
 
+std::vector<bool> ReadLayerTypes(const ConfigView& config, Keys words,
+                                 std::vector<bool> otherwise) {
+  const Keys keys = {"layer_types", "layers_block_type"};
+  const Node* types = config.Find(keys);
+  if (types == nullptr) return otherwise;
+  if (types->kind != NodeKind::kArray) {
+    config.Reject(keys, "wrong-type", "the kinds of the layers must be a list of words");
+    return otherwise;
+  }
+  if (types->items.size() != otherwise.size()) {
+    config.Reject(keys, "wrong-length",
+                  fmt::format("\"layer_types\" has {} entries for {} layers", types->items.size(),
+                              otherwise.size()));
+    return otherwise;
+  }
+  for (std::size_t l = 0; l < otherwise.size(); ++l) {
+    otherwise[l] = std::ranges::find(words, types->items[l].text) != words.end();
+  }
+  return otherwise;
+}
+
 std::vector<std::int64_t> ReadWindows(const ConfigView& config, std::int64_t layers,
                                       std::int64_t window, bool (*is_windowed)(std::int64_t)) {
-  std::vector<std::int64_t> windows(static_cast<std::size_t>(layers), 0);
-  const Node* types = config.Find({"layer_types"});
-  if (types != nullptr && types->kind != NodeKind::kArray) {
-    config.Reject({"layer_types"}, "wrong-type", "\"layer_types\" must be a list of words");
-    types = nullptr;
-  }
-  if (types != nullptr && std::cmp_not_equal(types->items.size(), layers)) {
-    config.Reject(
-        {"layer_types"}, "wrong-length",
-        fmt::format("\"layer_types\" has {} entries for {} layers", types->items.size(), layers));
-    types = nullptr;
-  }
-  for (std::int64_t l = 0; l < layers; ++l) {
-    const std::size_t i = static_cast<std::size_t>(l);
-    const bool windowed = types == nullptr ? is_windowed(l)
-                                           : types->items[i].text == "sliding_attention" ||
-                                                 types->items[i].text == "chunked_attention";
-    if (windowed) windows[i] = window;
-  }
+  std::vector<bool> windowed(static_cast<std::size_t>(layers));
+  for (std::int64_t l = 0; l < layers; ++l) windowed[static_cast<std::size_t>(l)] = is_windowed(l);
+  windowed = ReadLayerTypes(config, {"sliding_attention", "chunked_attention"}, windowed);
+  std::vector<std::int64_t> windows(windowed.size(), 0);
+  for (std::size_t l = 0; l < windows.size(); ++l) windows[l] = windowed[l] ? window : 0;
   return windows;
 }
 

@@ -109,6 +109,10 @@ DecoderSizes ReadDecoderSizes(const ConfigView& config, const ClassDefaults& def
 // windows, dropout and activation. Families change what differs.
 DecoderPlan PlanDecoder(ReadContext& context, const SizeRules& rules = {});
 
+// Layers that `layer_types` or `layers_block_type` calls one of `words`; `otherwise`, one a layer,
+// where the file has no such list.
+std::vector<bool> ReadLayerTypes(const ConfigView& config, Keys words, std::vector<bool> otherwise);
+
 // Attention window of each layer: `layer_types` where the file has it, else `window` in the layers
 // that `is_windowed` names.
 std::vector<std::int64_t> ReadWindows(const ConfigView& config, std::int64_t layers,

@@ -30,11 +30,20 @@ void BuildArcee(ReadContext& context);
 void BuildApertus(ReadContext& context);
 void BuildMinistral(ReadContext& context);
 void BuildMinistral3(ReadContext& context);
+void BuildBitNet(ReadContext& context);
+void BuildMimo(ReadContext& context);
 
 // gemma.cc
 void BuildGemma(ReadContext& context);
 void BuildGemma2(ReadContext& context);
 void BuildGemma3Text(ReadContext& context);
+void BuildVaultGemma(ReadContext& context);
+
+// gemma3n.cc
+void BuildGemma3nText(ReadContext& context);
+
+// decilm.cc
+void BuildDeciLm(ReadContext& context);
 
 // gemma4.cc
 void BuildGemma4Text(ReadContext& context);
@@ -74,6 +83,12 @@ void BuildOlmoe(ReadContext& context);
 void BuildQwen2Moe(ReadContext& context);
 void BuildQwen3Moe(ReadContext& context);
 
+// moe_variants.cc
+void BuildErnie45Moe(ReadContext& context);
+void BuildHunyuanMoe(ReadContext& context);
+void BuildFlexOlmo(ReadContext& context);
+void BuildMiniMax(ReadContext& context);
+
 // moe_fused.cc
 void BuildGptOss(ReadContext& context);
 void BuildLlama4Text(ReadContext& context);
@@ -87,6 +102,7 @@ void BuildDeepseek(ReadContext& context);
 void BuildGlm4Moe(ReadContext& context);
 void BuildDeepseekV2(ReadContext& context);
 void BuildDeepseekV3(ReadContext& context);
+void BuildGlm4MoeLite(ReadContext& context);
 void BuildIndexedLatent(ReadContext& context);
 void BuildDots1(ReadContext& context);
 void BuildLongcatFlash(ReadContext& context);
@@ -96,6 +112,13 @@ void BuildMamba(ReadContext& context);
 void BuildMamba2(ReadContext& context);
 void BuildJamba(ReadContext& context);
 void BuildNemotronH(ReadContext& context);
+
+// mamba_hybrids.cc
+void BuildBamba(ReadContext& context);
+void BuildFalconH1(ReadContext& context);
+void BuildGraniteMoeHybrid(ReadContext& context);
+void BuildGraniteMoeShared(ReadContext& context);
+void BuildZamba2(ReadContext& context);
 
 // linear_attention.cc
 void BuildQwen3Next(ReadContext& context);
@@ -107,6 +130,11 @@ void BuildRwkv(ReadContext& context);
 void BuildBert(ReadContext& context);
 void BuildRoberta(ReadContext& context);
 void BuildDebertaV2(ReadContext& context);
+
+// small_encoders.cc
+void BuildAlbert(ReadContext& context);
+void BuildDistilBert(ReadContext& context);
+void BuildElectra(ReadContext& context);
 
 // modernbert.cc
 void BuildModernBert(ReadContext& context);
@@ -133,7 +161,9 @@ void BuildVit(ReadContext& context);
 void BuildLlava(ReadContext& context);
 void BuildMistral3(ReadContext& context);
 void BuildGemma3(ReadContext& context);
+void BuildGemma3n(ReadContext& context);
 void BuildGemma4(ReadContext& context);
+void BuildInternVl(ReadContext& context);
 void BuildPaliGemma(ReadContext& context);
 void BuildIdefics3(ReadContext& context);
 // What can be read of an unknown model with a known "text_config".

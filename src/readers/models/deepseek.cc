@@ -177,14 +177,29 @@ constexpr NamedPart kLongcatParts[] = {
 };
 
 // Widths of latent attention: head_dim and KV heads of such files mean nothing for shapes.
-void UseLatentAttention(const ConfigView& config, DecoderPlan* plan) {
+// What a class takes where the file is silent.
+struct LatentDefaults {
+  std::int64_t query_rank = 1536;
+  std::int64_t nope_head_dim = 128;
+  std::int64_t value_head_dim = 128;
+  std::int64_t index_heads = 64;
+};
+// configuration_glm4_moe_lite.py, configuration_glm_moe_dsa.py.
+constexpr LatentDefaults kGlmLite = {
+    .query_rank = 768, .nope_head_dim = 192, .value_head_dim = 256};
+constexpr LatentDefaults kGlmIndexed = {
+    .query_rank = 2048, .nope_head_dim = 192, .value_head_dim = 256, .index_heads = 32};
+
+void UseLatentAttention(const ConfigView& config, const LatentDefaults& defaults,
+                        DecoderPlan* plan) {
   spec::Attention& attention = plan->layer.kind.attention;
   const std::int64_t rope = config.SizeOr({"qk_rope_head_dim"}, 64);
   attention.kind = AttentionKind::kLatent;
   attention.kv_heads = attention.heads;
-  attention.head_dim = config.SizeOr({"qk_nope_head_dim"}, 128) + rope;
-  attention.value_head_dim = config.SizeOr({"v_head_dim"}, 128);
-  attention.query_rank = config.IsNull("q_lora_rank") ? 0 : config.CountOr({"q_lora_rank"}, 1536);
+  attention.head_dim = config.SizeOr({"qk_nope_head_dim"}, defaults.nope_head_dim) + rope;
+  attention.value_head_dim = config.SizeOr({"v_head_dim"}, defaults.value_head_dim);
+  attention.query_rank =
+      config.IsNull("q_lora_rank") ? 0 : config.CountOr({"q_lora_rank"}, defaults.query_rank);
   attention.kv_rank = config.SizeOr({"kv_lora_rank"}, 512);
   attention.rope_head_dim = rope;
   attention.rotary_dim = rope;
@@ -213,10 +228,10 @@ std::vector<bool> ReadIndexed(const ConfigView& config, std::int64_t layers) {
 }
 
 std::vector<spec::TensorSpec> Indexer(const ConfigView& config, std::int64_t hidden,
-                                      std::int64_t query_rank) {
+                                      std::int64_t query_rank, std::int64_t default_heads) {
   std::vector<spec::TensorSpec> tensors;
   TensorList list(&tensors);
-  const std::int64_t heads = config.SizeOr({"index_n_heads"}, 64);
+  const std::int64_t heads = config.SizeOr({"index_n_heads"}, default_heads);
   const std::int64_t width = config.SizeOr({"index_head_dim"}, 128);
   list.Linear("self_attn.indexer.wq_b", query_rank, heads * width, Part::kMixer);
   list.Linear("self_attn.indexer.wk", hidden, width, Part::kMixer);
@@ -256,7 +271,7 @@ void BuildDeepseekV2(ReadContext& context) {
   const ConfigView& config = context.text;
   DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
   plan.layer.parts = kLatentDenseParts;
-  UseLatentAttention(config, &plan);
+  UseLatentAttention(config, {}, &plan);
   plan.layer.mlp_bias = config.FlagOr({"mlp_bias"}, false);
   plan.layer.router_is_linear = false;
   const ExpertSizes experts =
@@ -266,23 +281,36 @@ void BuildDeepseekV2(ReadContext& context) {
   FinishDecoder(context, std::move(plan));
 }
 
-void BuildDeepseekV3(ReadContext& context) {
+namespace {
+
+void BuildV3(ReadContext& context, const LatentDefaults& latent, const ExpertDefaults& defaults,
+             std::int64_t first_sparse) {
   const ConfigView& config = context.text;
   DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
   plan.layer.parts = kLatentDenseParts;
-  UseLatentAttention(config, &plan);
+  UseLatentAttention(config, latent, &plan);
   plan.layer.router_is_linear = false;
-  const ExpertSizes experts =
-      ReadDeepseekExperts(config, {.experts = 256, .per_token = 8, .width = 2048}, 1);
-  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, 3), plan.layer,
+  const ExpertSizes experts = ReadDeepseekExperts(config, defaults, 1);
+  ApplySparsity(&plan, ReadSparseFromFirst(config, plan.sizes.layers, first_sparse), plan.layer,
                 WithExperts(plan.layer, experts, kLatentCorrectedParts));
   FinishDecoder(context, std::move(plan));
+}
+
+}  // namespace
+
+void BuildDeepseekV3(ReadContext& context) {
+  BuildV3(context, {}, {.experts = 256, .per_token = 8, .width = 2048}, 3);
+}
+
+void BuildGlm4MoeLite(ReadContext& context) {
+  BuildV3(context, kGlmLite, {.experts = 64, .per_token = 4, .width = 1536}, 1);
 }
 
 void BuildIndexedLatent(ReadContext& context) {
   const ConfigView& config = context.text;
   DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
-  UseLatentAttention(config, &plan);
+  const LatentDefaults latent = context.text_type == "glm_moe_dsa" ? kGlmIndexed : LatentDefaults();
+  UseLatentAttention(config, latent, &plan);
   plan.layer.router_is_linear = false;
   const ExpertSizes experts =
       ReadDeepseekExperts(config, {.experts = 256, .per_token = 8, .width = 2048}, 1);
@@ -297,7 +325,8 @@ void BuildIndexedLatent(ReadContext& context) {
         key(l).first ? WithExperts(plan.layer, experts, kIndexedSparseParts) : plan.layer;
     if (!key(l).first) layer.parts = kIndexedDenseParts;
     if (key(l).second) {
-      layer.mixer = Indexer(config, plan.sizes.hidden, layer.kind.attention.query_rank);
+      layer.mixer =
+          Indexer(config, plan.sizes.hidden, layer.kind.attention.query_rank, latent.index_heads);
     }
     return layer;
   });
@@ -320,7 +349,7 @@ void BuildDots1(ReadContext& context) {
 void BuildLongcatFlash(ReadContext& context) {
   const ConfigView& config = context.text;
   DecoderPlan plan = PlanDecoder(context, {.heads_divide = false});
-  UseLatentAttention(config, &plan);
+  UseLatentAttention(config, {}, &plan);
   const std::int64_t dense_width = plan.sizes.intermediate;
   const ExpertSizes experts = ReadExperts(config, {.experts = 512, .per_token = 12, .width = 2048});
   plan.layer = WithExperts(plan.layer, experts, kLongcatParts);

@@ -24,12 +24,15 @@ ExpertSizes ReadExperts(const ConfigView& config, const ExpertDefaults& defaults
                                            : config.Size(kPerTokenKeys);
   sizes.width =
       defaults.width > 0 ? config.SizeOr(kWidthKeys, defaults.width) : config.Size(kWidthKeys);
-  if (sizes.per_token > sizes.experts) {
-    config.Reject(kPerTokenKeys, "too-many-experts",
-                  fmt::format("a token uses {} experts, but a layer has only {}", sizes.per_token,
-                              sizes.experts));
-  }
+  CheckExperts(config, sizes);
   return sizes;
+}
+
+void CheckExperts(const ConfigView& config, const ExpertSizes& sizes) {
+  if (sizes.per_token <= sizes.experts) return;
+  config.Reject(kPerTokenKeys, "too-many-experts",
+                fmt::format("a token uses {} experts, but a layer has only {}", sizes.per_token,
+                            sizes.experts));
 }
 
 LayerPlan WithExperts(const LayerPlan& layer, const ExpertSizes& sizes,
@@ -52,6 +55,11 @@ std::vector<bool> ReadSparseFromFirst(const ConfigView& config, std::int64_t lay
   std::vector<bool> sparse(static_cast<std::size_t>(layers));
   for (std::int64_t l = first; l < layers; ++l) {
     sparse[static_cast<std::size_t>(l)] = l % step == 0;
+  }
+  // Files of transformers 5 list the layers: configuration_glm4_moe_lite.py.
+  const Node* types = config.Find({"mlp_layer_types"});
+  for (std::size_t l = 0; types != nullptr && l < sparse.size() && l < types->items.size(); ++l) {
+    sparse[l] = types->items[l].text == "sparse";
   }
   return sparse;
 }

@@ -23,7 +23,8 @@ struct ExpertDefaults {
   std::int64_t width = 0;
 };
 
-// Checks that a token uses no more experts than there are.
+// Complains where a token uses more experts than there are.
+void CheckExperts(const ConfigView& config, const ExpertSizes& sizes);
 ExpertSizes ReadExperts(const ConfigView& config, const ExpertDefaults& defaults);
 
 // A copy of `layer` with these experts in place of its MLP.

@@ -24,6 +24,19 @@ constexpr NamedPart kGemma2Parts[] = {
     {Part::kPostMlpNorm, "post_feedforward_layernorm"},
 };
 
+// modeling_vaultgemma.py: Gemma 2 without the norms behind the sub-layers.
+constexpr NamedPart kVaultParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},
+    {Part::kKey, "self_attn.k_proj"},
+    {Part::kValue, "self_attn.v_proj"},
+    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kGate, "mlp.gate_proj"},
+    {Part::kUp, "mlp.up_proj"},
+    {Part::kDown, "mlp.down_proj"},
+    {Part::kInputNorm, "input_layernorm"},
+    {Part::kPreMlpNorm, "pre_feedforward_layernorm"},
+};
+
 DecoderPlan PlanGemma(ReadContext& context) {
   DecoderPlan plan = PlanLlama(context);
   const bool bias = context.text.FlagOr({"attention_bias"}, false);
@@ -39,16 +52,30 @@ DecoderPlan PlanGemma(ReadContext& context) {
 
 void BuildGemma(ReadContext& context) { FinishDecoder(context, PlanGemma(context)); }
 
-void BuildGemma2(ReadContext& context) {
-  DecoderPlan plan = PlanGemma(context);
-  plan.layer.parts = kGemma2Parts;
-  plan.layer.kind.post_norms = true;
+namespace {
+
+void FinishGemma2(ReadContext& context, DecoderPlan plan) {
   plan.layer.kind.attention.logit_softcap =
       context.text.NumberOr({"attn_logit_softcapping"}, 50.0) > 0;
   const std::int64_t window = context.text.CountOr({"sliding_window"}, 4096);
   ApplyWindows(&plan, ReadWindows(context.text, plan.sizes.layers, window,
                                   [](std::int64_t l) { return l % 2 == 0; }));
   FinishDecoder(context, std::move(plan));
+}
+
+}  // namespace
+
+void BuildGemma2(ReadContext& context) {
+  DecoderPlan plan = PlanGemma(context);
+  plan.layer.parts = kGemma2Parts;
+  plan.layer.kind.post_norms = true;
+  FinishGemma2(context, std::move(plan));
+}
+
+void BuildVaultGemma(ReadContext& context) {
+  DecoderPlan plan = PlanGemma(context);
+  plan.layer.parts = kVaultParts;
+  FinishGemma2(context, std::move(plan));
 }
 
 void BuildGemma3Text(ReadContext& context) {

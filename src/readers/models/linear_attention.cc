@@ -7,8 +7,6 @@
 namespace trainfit::readers {
 namespace {
 
-using config::Node;
-using config::NodeKind;
 using spec::Attention;
 using spec::AttentionKind;
 using spec::MlpKind;
@@ -101,18 +99,9 @@ std::vector<TensorSpec> DeltaMixer(const DeltaShape& shape, bool split) {
 // layer_types, or every full_attention_interval-th layer.
 std::vector<bool> ReadFullAttention(const ConfigView& config, std::int64_t layers) {
   std::vector<bool> full(static_cast<std::size_t>(layers));
-  const std::int64_t interval = config.SizeOr({"full_attention_interval"}, 4);
-  const Node* types = config.Find({"layer_types"});
-  if (types != nullptr && (types->kind != NodeKind::kArray || types->items.size() != full.size())) {
-    config.Reject({"layer_types"}, "wrong-length",
-                  "\"layer_types\" must be a list with one word a layer");
-    types = nullptr;
-  }
-  for (std::size_t i = 0; i < full.size(); ++i) {
-    full[i] = types != nullptr ? types->items[i].text == "full_attention"
-                               : (static_cast<std::int64_t>(i) + 1) % interval == 0;
-  }
-  return full;
+  const auto interval = static_cast<std::size_t>(config.SizeOr({"full_attention_interval"}, 4));
+  for (std::size_t l = 0; l < full.size(); ++l) full[l] = (l + 1) % interval == 0;
+  return ReadLayerTypes(config, {"full_attention"}, full);
 }
 
 void FinishHybrid(ReadContext& context, DecoderPlan plan, const std::vector<bool>& sparse,

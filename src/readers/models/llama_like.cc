@@ -163,7 +163,7 @@ void BuildGlm(ReadContext& context) {
   DecoderPlan plan = PlanDecoder(context);
   plan.layer.parts = kGlmParts;
   plan.layer.kind.fused_gate_up_storage = true;
-  plan.layer.SetAttentionBias(context.text.FlagOr({"attention_bias"}, false), false);
+  plan.layer.SetAttentionBias(context.text.FlagOr({"attention_bias"}, true), false);
   FinishDecoder(context, std::move(plan));
 }
 
@@ -172,7 +172,7 @@ void BuildGlm4(ReadContext& context) {
   plan.layer.parts = kGlm4Parts;
   plan.layer.kind.fused_gate_up_storage = true;
   plan.layer.kind.post_norms = true;
-  plan.layer.SetAttentionBias(context.text.FlagOr({"attention_bias"}, false), false);
+  plan.layer.SetAttentionBias(context.text.FlagOr({"attention_bias"}, true), false);
   FinishDecoder(context, std::move(plan));
 }
 

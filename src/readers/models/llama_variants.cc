@@ -1,4 +1,5 @@
 // Dense decoders that differ from Llama in a detail or two.
+#include <algorithm>
 #include <utility>
 
 #include "readers/models/builders.h"
@@ -54,6 +55,34 @@ constexpr NamedPart kApertusParts[] = {
     {Part::kInputNorm, "attention_layernorm"},
     {Part::kPreMlpNorm, "feedforward_layernorm"},
 };
+
+// modeling_bitnet.py: a norm inside each sub-layer.
+constexpr NamedPart kBitNetParts[] = {
+    {Part::kQuery, "self_attn.q_proj"},    {Part::kKey, "self_attn.k_proj"},
+    {Part::kValue, "self_attn.v_proj"},    {Part::kOutput, "self_attn.o_proj"},
+    {Part::kGate, "mlp.gate_proj"},        {Part::kUp, "mlp.up_proj"},
+    {Part::kDown, "mlp.down_proj"},        {Part::kMixer, "norms inside the sub-layers"},
+    {Part::kInputNorm, "input_layernorm"}, {Part::kPreMlpNorm, "post_attention_layernorm"},
+};
+
+// modeling_mimo.py (published with the models): a whole layer that predicts one token further, with
+// three norms and a projection around it. Stored, and not run in training.
+void AddMimoPredictors(std::int64_t count, DecoderPlan* plan) {
+  const std::int64_t hidden = plan->sizes.hidden;
+  std::vector<spec::TensorSpec> tensors;
+  TensorList list(&tensors);
+  for (const char* norm : {"token_layernorm", "hidden_layernorm", "final_layernorm"}) {
+    list.Norm(norm, hidden, spec::NormKind::kRms, false, Part::kOther);
+  }
+  list.Linear("input_proj", 2 * hidden, hidden, Part::kOther);
+  for (spec::TensorSpec& tensor : EmitLayer(plan->layer).tensors) tensors.push_back(tensor);
+  for (spec::TensorSpec& tensor : tensors) {
+    tensor.name = "mtp_layers.{e}." + tensor.name;
+    tensor.part = Part::kOther;
+    tensor.copies = count;
+    plan->extra.push_back(tensor);
+  }
+}
 
 DecoderPlan PlanWithBiases(ReadContext& context) {
   DecoderPlan plan = PlanLlama(context);
@@ -141,6 +170,28 @@ void BuildMinistral(ReadContext& context) {
 void BuildMinistral3(ReadContext& context) {
   DecoderPlan plan = PlanLlama(context);
   plan.layer.kind.attention.window = context.text.CountOr({"sliding_window"}, 0);
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildBitNet(ReadContext& context) {
+  DecoderPlan plan = PlanWithBiases(context);
+  plan.layer.parts = kBitNetParts;
+  plan.layer.mlp_bias = false;
+  plan.layer.kind.mlp.activation = ReadActivation(context.text, {"hidden_act"}, Activation::kRelu2);
+  TensorList norms(&plan.layer.mixer);
+  norms.Norm("self_attn.attn_sub_norm", plan.sizes.hidden, spec::NormKind::kRms, false,
+             Part::kMixer);
+  norms.Norm("mlp.ffn_sub_norm", plan.sizes.intermediate, spec::NormKind::kRms, false,
+             Part::kMixer);
+  context.spec.not_simulated = "norms inside the sub-layers";
+  FinishDecoder(context, std::move(plan));
+}
+
+void BuildMimo(ReadContext& context) {
+  DecoderPlan plan = PlanLlama(context);
+  plan.layer.SetAttentionBias(context.text.FlagOr({"attention_bias"}, true), false);
+  const std::int64_t predictors = context.text.CountOr({"num_nextn_predict_layers"}, 0);
+  if (predictors > 0) AddMimoPredictors(std::min(predictors, kMaxLayers), &plan);
   FinishDecoder(context, std::move(plan));
 }
 

@@ -6,6 +6,7 @@
 
 #include "readers/models/builders.h"
 #include "readers/models/experts.h"
+#include "readers/models/state_space.h"
 
 namespace trainfit::readers {
 namespace {
@@ -86,41 +87,13 @@ std::vector<TensorSpec> Mamba1Mixer(const Mamba1Shape& shape) {
   return tensors;
 }
 
-struct Mamba2Shape {
-  std::int64_t hidden = 0;
-  std::int64_t inner = 0;
-  std::int64_t heads = 0;
-  std::int64_t groups = 0;
-  std::int64_t state = 0;
-  std::int64_t conv = 0;
-  bool conv_bias = true;
-  bool bias = false;
-};
-
-std::vector<TensorSpec> Mamba2Mixer(const Mamba2Shape& shape) {
-  std::vector<TensorSpec> tensors;
-  TensorList list(&tensors);
-  const std::int64_t conv_width = shape.inner + Product(2 * shape.groups, shape.state);
-  list.Parameter("mixer.dt_bias", {shape.heads}, Part::kMixer);
-  list.Parameter("mixer.A_log", {shape.heads}, Part::kMixer);
-  list.Parameter("mixer.D", {shape.heads}, Part::kMixer);
-  list.Convolution("mixer.conv1d", {conv_width, 1, shape.conv}, shape.conv_bias, Part::kMixer);
-  list.Linear("mixer.in_proj", shape.hidden, shape.inner + conv_width + shape.heads, Part::kMixer,
-              shape.bias);
-  list.Norm("mixer.norm", shape.inner, NormKind::kRms, false, Part::kMixer);
-  list.Linear("mixer.out_proj", shape.inner, shape.hidden, Part::kMixer, shape.bias);
-  return tensors;
-}
-
-Attention StateSpace(AttentionKind kind, std::int64_t heads, std::int64_t inner, std::int64_t state,
-                     std::int64_t groups, std::int64_t conv) {
-  return {.kind = kind,
-          .heads = heads,
+Attention Mamba1Attention(const Mamba1Shape& shape) {
+  return {.kind = AttentionKind::kMamba1,
           .kv_heads = 0,
-          .state_size = state,
-          .inner_size = inner,
-          .groups = groups,
-          .conv_width = conv};
+          .state_size = shape.state,
+          .inner_size = shape.inner,
+          .groups = 1,
+          .conv_width = shape.conv};
 }
 
 // "auto" and absent: a sixteenth of the width, rounded up (configuration_mamba.py).
@@ -155,11 +128,23 @@ Mamba2Shape ReadNemotronHMixer(const ConfigView& config, std::int64_t hidden) {
           .bias = config.FlagOr({"use_bias", "mamba_proj_bias"}, false)};
 }
 
-// hybrid_override_pattern: one letter a layer. Empty after a complaint.
+// What transformers 5 calls the letters of hybrid_override_pattern (configuration_nemotron_h.py).
+char LetterOf(std::string_view block) {
+  if (block == "mamba" || block == "linear_attention") return 'M';
+  if (block == "attention" || block == "full_attention") return '*';
+  if (block == "moe") return 'E';
+  return block == "mlp" ? '-' : '?';
+}
+
+// One letter a layer, from hybrid_override_pattern or layers_block_type. Empty after a complaint.
 std::string ReadPattern(const ConfigView& config, std::int64_t layers) {
   std::string pattern = config.TextOr({"hybrid_override_pattern"}, "");
+  const config::Node* blocks = config.Find({"layers_block_type"});
+  if (pattern.empty() && blocks != nullptr) {
+    for (const config::Node& block : blocks->items) pattern += LetterOf(block.text);
+  }
   if (std::cmp_not_equal(pattern.size(), layers)) {
-    config.Reject({"hybrid_override_pattern"}, "wrong-length",
+    config.Reject({"hybrid_override_pattern", "layers_block_type"}, "wrong-length",
                   fmt::format("\"hybrid_override_pattern\" has {} letters for {} layers",
                               pattern.size(), layers));
     return "";
@@ -189,8 +174,7 @@ void BuildMamba(ReadContext& context) {
       .rank = ReadStepRank(config, "time_step_rank", hidden),
       .conv_bias = config.FlagOr({"use_conv_bias"}, true),
       .bias = config.FlagOr({"use_bias"}, false)};
-  plan.layer.kind.attention =
-      StateSpace(AttentionKind::kMamba1, 0, shape.inner, shape.state, 1, shape.conv);
+  plan.layer.kind.attention = Mamba1Attention(shape);
   plan.layer.mixer = Mamba1Mixer(shape);
   FinishDecoder(context, std::move(plan));
 }
@@ -214,8 +198,7 @@ void BuildMamba2(ReadContext& context) {
                   fmt::format("heads × head_dim is {}, expand × hidden is {}: they must be equal",
                               heads_width, shape.inner));
   }
-  plan.layer.kind.attention = StateSpace(AttentionKind::kMamba2, shape.heads, shape.inner,
-                                         shape.state, shape.groups, shape.conv);
+  plan.layer.kind.attention = Mamba2Attention(shape);
   plan.layer.mixer = Mamba2Mixer(shape);
   FinishDecoder(context, std::move(plan));
 }
@@ -250,8 +233,7 @@ void BuildJamba(ReadContext& context) {
   plan.Vary(key, [&](std::int64_t l) {
     LayerPlan layer = key(l).first ? WithExperts(plan.layer, experts, kJambaParts) : plan.layer;
     if (!key(l).second) {
-      layer.kind.attention =
-          StateSpace(AttentionKind::kMamba1, 0, shape.inner, shape.state, 1, shape.conv);
+      layer.kind.attention = Mamba1Attention(shape);
       layer.mixer = Mamba1Mixer(shape);
     }
     return layer;
@@ -302,8 +284,7 @@ void BuildNemotronH(ReadContext& context) {
     }
     layer.kind.mlp = {.kind = MlpKind::kNone};
     if (key(l) == 'M') {
-      layer.kind.attention = StateSpace(AttentionKind::kMamba2, shape.heads, shape.inner,
-                                        shape.state, shape.groups, shape.conv);
+      layer.kind.attention = Mamba2Attention(shape);
       layer.mixer = Mamba2Mixer(shape);
     }
     return layer;

@@ -190,6 +190,34 @@ void BuildIdefics3(ReadContext& context) {
   BuildText(context, "model.text_model.", "");
 }
 
+void BuildInternVl(ReadContext& context) {
+  EnterText(context, "qwen2");
+  Stack tower = InternVlVision(VisionSection(context, "InternVLVisionConfig"), "vision_tower.");
+  // Four neighbours become one token at a ratio of a half.
+  const double ratio = context.root.NumberOr({"downsample_ratio"}, 0.5);
+  if (!(ratio >= 1.0 / 64 && ratio <= 1)) {
+    context.root.Reject({"downsample_ratio"}, "absurd-size",
+                        "\"downsample_ratio\" must be between 1/64 and 1");
+    return;
+  }
+  const auto merged = static_cast<std::int64_t>(1 / ratio);
+  const std::int64_t in = Product(tower.hidden, Product(merged, merged));
+  const std::int64_t out = TextWidth(context);
+  TensorList after(&tower.after);
+  after.Norm("multi_modal_projector.layer_norm", in, NormKind::kLayerNorm, true, Part::kProjector);
+  after.Linear("multi_modal_projector.linear_1", in, out, Part::kProjector, true);
+  after.Linear("multi_modal_projector.linear_2", out, out, Part::kProjector, true);
+  context.spec.stacks.push_back(std::move(tower));
+  BuildText(context, "language_model.model.", "language_model.");
+}
+
+void BuildGemma3n(ReadContext& context) {
+  EnterText(context, "gemma3n_text");
+  context.root.Warn({"vision_config", "audio_config"}, "not-counted",
+                    "the vision and audio towers of Gemma 3n are not read; counts leave them out");
+  BuildText(context, "model.language_model.", "");
+}
+
 void BuildLanguagePart(ReadContext& context) {
   EnterText(context, "");
   context.spec.not_simulated = "an unknown model of several parts; only its language model is read";

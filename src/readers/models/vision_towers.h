@@ -21,6 +21,9 @@ spec::Stack PixtralVision(const ConfigView& config, const std::string& base);
 spec::Stack Qwen2Vision(const ConfigView& config, const std::string& base);
 spec::Stack Qwen25Vision(const ConfigView& config, const std::string& base);
 spec::Stack Qwen3Vision(const ConfigView& config, const std::string& base);
+// InternVL's tower (vision_internvl.cc): scaled sub-layers, norms of queries and keys in some
+// sizes.
+spec::Stack InternVlVision(const ConfigView& config, const std::string& base);
 // Gemma 4's tower: Gemma's layers without a mask, positions in two dimensions.
 spec::Stack Gemma4Vision(const ConfigView& config, const std::string& base);
 // Llama 4's tower with its pixel-shuffle adapter.
