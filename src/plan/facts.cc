@@ -37,6 +37,7 @@ Version Stack::Of(std::string_view package) const {
 std::string Stack::Text() const {
   std::string text;
   for (const Package& package : packages) {
+    if (package.version == Version{}) continue;  // not there
     if (!text.empty()) text += ", ";
     text += package.name + " " + plan::Text(package.version);
   }

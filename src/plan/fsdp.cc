@@ -23,15 +23,16 @@ void UpcastShards(Plan& plan) {
   plan.assumptions.push_back({row.what, "fp32", row.basis, row.source});
 }
 
-// torch's FSDP shards parameters; the words and scales of other kinds than bitsandbytes' 4-bit
-// blocks are buffers, and what plugins make of them differs.
+// torch/distributed/fsdp/_flat_param.py _validate_tensors_to_flatten: "Cannot flatten integer dtype
+// tensors"; bitsandbytes' int8 weights are parameters of one.
 void CheckBase(const Plan& plan, Diagnostics& errors) {
-  const bool is_blockwise = plan.quantization == spec::Quantization::kNf4 ||
-                            plan.quantization == spec::Quantization::kFp4;
-  if (!IsFsdp(plan) || plan.method != spec::Method::kQlora || is_blockwise) return;
-  errors.push_back(
-      Error("not-simulated", fmt::format("{} weights under {} cannot be simulated yet",
-                                         Name(plan.quantization), Name(plan.parallel.sharding))));
+  const bool is_int8 = plan.quantization == spec::Quantization::kInt8;
+  if (!IsFsdp(plan) || plan.method != spec::Method::kQlora || !is_int8) return;
+  errors.push_back(Error("contradiction",
+                         fmt::format("FSDP does not shard weights of integers: {} weights cannot "
+                                     "be trained under {}",
+                                     Name(plan.quantization), Name(plan.parallel.sharding)),
+                         "--quantization nf4"));
 }
 
 void Reshard(const spec::Recipe& recipe, Plan& plan, Diagnostics& errors) {

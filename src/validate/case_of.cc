@@ -357,8 +357,12 @@ Expected<spec::Machine> MachineOf(const Run& run, const catalog::Catalog& catalo
   return machine;
 }
 
-// Megatron's local layers are those without Transformer Engine.
+// Megatron's local layers are those without Transformer Engine. The plugins of fms-acceleration are
+// named by the configuration that turns them on; their first release does what the newest does.
 std::string VersionsOf(const Run& run) {
+  if (Setting(run, "framework_config").find("accelerated-peft") != std::string::npos) {
+    return run.framework_version + ", fms-acceleration-peft 0.1.0";
+  }
   if (run.kernels != "local") return run.framework_version;
   return run.framework_version + ", TransformerEngine 0.0.0";
 }

@@ -196,8 +196,9 @@ constexpr std::array kReleases = std::to_array<Release>({
     {"deepspeed", {0, 18, 3}, Month(2025, 12)},
 });
 
-constexpr std::array<std::string_view, 7> kPackages = {
-    "torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "deepspeed"};
+constexpr std::array<std::string_view, 8> kPackages = {
+    "torch",      "transformers", "trl",       "peft",
+    "accelerate", "bitsandbytes", "deepspeed", "fms-acceleration-peft"};
 
 struct Named {
   std::string_view package;

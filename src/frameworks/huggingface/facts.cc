@@ -296,6 +296,23 @@ constexpr std::array kRows = {
     FactRow{Fact::kSyncEachMicroStep, "accelerate", kAny, kAny, 0,
             "gradients reduced each micro-step", Basis::kSource,
             "transformers/trainer.py: no_sync around all micro-steps but the last"},
+    FactRow{Fact::kShardsGroupedWords,
+            "fms-acceleration-peft",
+            kAny,
+            {0, 0, 1},
+            0,
+            "packed words are sharded",
+            Basis::kSource,
+            "gptqmodel nn_modules/qlinear, awq modules/linear: buffers, which FSDP leaves whole"},
+    FactRow{Fact::kShardsGroupedWords,
+            "fms-acceleration-peft",
+            {0, 0, 1},
+            kAny,
+            1,
+            "packed words are sharded",
+            Basis::kSource,
+            "fms_acceleration_peft/autogptq_utils.py PATCH_FOR_FSDP_TRITON_V2: qweight and qzeros "
+            "become parameters, scales and g_idx stay buffers"},
     FactRow{Fact::kFrozenUnitsHoldInputs,
             "torch",
             kAny,
@@ -464,6 +481,7 @@ plan::Stack CurrentStack() {
            {"bitsandbytes", {0, 50, 2}},
            {"deepspeed", {0, 19, 8}},
            {"liger-kernel", {0, 8, 5}},
+           {"fms-acceleration-peft", kAny},
            {"torch", {2, 15, 0}}}};
 }
 

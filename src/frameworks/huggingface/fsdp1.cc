@@ -13,7 +13,6 @@
 #include <array>
 #include <span>
 
-#include "frameworks/huggingface/quantization.h"
 #include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
 
@@ -92,8 +91,7 @@ class UnitRecorder {
   void AddFrame(const Frame& frame) {
     for (std::int32_t i = 0; i < frame.size(); ++i) {
       if (frame.held(i).quantized_4bit) {
-        const Bytes packed = FourBitSize(frame.tensor(i).Elements(), false).packed;
-        frozen_ += Padded(packed.value(), 1);
+        frozen_ += Padded(GatheredWords(frame, i).value(), 1);
       } else {
         const program::Leaf leaf = frame.WeightLeaf(i);
         Add(leaf, frame.held(i).dtype);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 
 #include "frameworks/builder.h"
 #include "frameworks/huggingface/example_models.h"
@@ -198,6 +199,34 @@ TEST(Frameworks, EachAnswersEveryQuestionAndCloses) {
       }
     }
   }
+}
+
+// fms_acceleration_peft makes parameters of qweight and qzeros; otherwise GPTQ's words are buffers,
+// which each rank holds whole.
+TEST(Fsdp1, GroupedWordsAreShardedByThePluginAlone) {
+  spec::Recipe recipe = RecipeOf(Method::kQlora, Precision::kFp16Mixed, 512);
+  recipe.load_dtype = spec::Dtype::kFp16;
+  recipe.quantization = spec::Quantization::kGptq4;
+  const std::string versions = kVersions;
+  const auto loaded = [&](std::int64_t gpus, const std::string& with) {
+    return Net(Build(recipe, gpus, {}, with.c_str()), Phase::kLoad);
+  };
+  const std::string plugin = versions + " fms-acceleration-peft==0.6.0";
+  const double blocks = 32 * 218'103'808.0;  // weights of the linear layers
+  const double words = blocks / 2 + blocks / 128 / 2;
+  EXPECT_NEAR(loaded(2, versions) - loaded(2, plugin), words / 2, words / 1000);
+  EXPECT_NEAR(loaded(4, versions) - loaded(4, plugin), words * 3 / 4, words / 1000);
+}
+
+TEST(Fsdp1, IntegersCannotBeSharded) {
+  spec::Recipe recipe = RecipeOf(Method::kQlora, Precision::kBf16Mixed, 512);
+  recipe.quantization = spec::Quantization::kInt8;
+  recipe.sharding = spec::Sharding::kFsdp1;
+  spec::Machine machine;
+  machine.gpus_per_node = 2;
+  EXPECT_FALSE(
+      plan::ResolvePlan(recipe, LlamaStyle(), machine, FindFacts("transformers", kVersions).value())
+          .has_value());
 }
 
 }  // namespace

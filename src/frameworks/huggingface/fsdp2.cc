@@ -7,7 +7,6 @@
 #include <array>
 #include <span>
 
-#include "frameworks/huggingface/quantization.h"
 #include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
 
@@ -102,10 +101,11 @@ class UnitRecorder {
  private:
   void AddFrame(const Frame& frame) {
     for (std::int32_t i = 0; i < frame.size(); ++i) {
-      const spec::TensorSpec& tensor = frame.tensor(i);
       if (frame.held(i).quantized_4bit) {
-        const Bytes packed = FourBitSize(tensor.Elements(), false).packed;
-        parameters_.push_back({UnshardedSlot(frame, i), {}, packed, {}, {}, {}, "packed weights"});
+        const Bytes words = GatheredWords(frame, i);
+        if (words > Bytes()) {
+          parameters_.push_back({UnshardedSlot(frame, i), {}, words, {}, {}, {}, "packed weights"});
+        }
       } else {
         Add(frame, i, frame.WeightLeaf(i), frame.held(i).dtype);
       }

@@ -94,9 +94,13 @@ const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
 // A checkpoint that is stored quantized, or LLM.int8: packed matrix, then its scales.
 void LoadGrouped(Tape& tape, const Frame& frame, std::int32_t i, spec::Quantization quantization) {
   const spec::TensorSpec& tensor = frame.tensor(i);
-  const GroupedSize size =
+  GroupedSize size =
       GroupedSizeOf(tensor.OutFeatures() * tensor.copies, tensor.InFeatures(), quantization);
   const char* label = Label(Name(tensor.part));
+  if (ShardsGroupedWords(frame.plan())) {
+    size.packed = ShardBytes(frame.plan(), {size.packed.value(), 1}, Dtype::kUint8);
+    size.zeros = ShardBytes(frame.plan(), {size.zeros.value(), 1}, Dtype::kUint8);
+  }
   tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, label);
   std::int32_t state = 0;
   for (const Bytes bytes : {size.scales, size.zeros, size.order}) {
@@ -141,6 +145,22 @@ program::Shape Shard(const plan::Plan& plan, program::Shape whole) {
     default:
       return whole;
   }
+}
+
+bool ShardsGroupedWords(const plan::Plan& plan) {
+  const bool is_fsdp = plan.parallel.sharding == spec::Sharding::kFsdp1 ||
+                       plan.parallel.sharding == spec::Sharding::kFsdp2;
+  return is_fsdp && plan.facts.Is(plan::Fact::kShardsGroupedWords);
+}
+
+Bytes GatheredWords(const Frame& frame, std::int32_t i) {
+  const spec::TensorSpec& tensor = frame.tensor(i);
+  const spec::Quantization quantization = frame.plan().quantization;
+  if (IsBlockwise(quantization)) return FourBitSize(tensor.Elements(), false).packed;
+  if (!ShardsGroupedWords(frame.plan())) return {};
+  const GroupedSize size =
+      GroupedSizeOf(tensor.OutFeatures() * tensor.copies, tensor.InFeatures(), quantization);
+  return size.packed + size.zeros;
 }
 
 program::Place WeightPlace(const plan::Plan& plan) {

@@ -27,6 +27,10 @@ std::vector<Trained> TrainedTensors(const Frame& frame);
 // itself, padded to the ranks (deepspeed zero/partition_parameters.py, _padding_size).
 program::Shape Shard(const plan::Plan& plan, program::Shape whole);
 inline std::int64_t Elements(program::Shape shape) { return shape.rows * shape.cols; }
+// Whether FSDP cuts packed words and zeros that come in groups; their scales stay whole.
+bool ShardsGroupedWords(const plan::Plan& plan);
+// What FSDP gathers of the quantized tensor i: nothing where its words are buffers.
+Bytes GatheredWords(const Frame& frame, std::int32_t i);
 // Where weights lie between steps: elsewhere than on the GPU under ZeRO-3's offload_param.
 program::Place WeightPlace(const plan::Plan& plan);
 Bytes ShardBytes(const plan::Plan& plan, program::Shape whole, spec::Dtype dtype);
