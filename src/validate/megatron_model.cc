@@ -1,5 +1,9 @@
 // The model that Megatron builds of a record's flags and sizes.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
+#include <initializer_list>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -22,7 +26,9 @@ class ModelBuilder {
     hidden_ = Size("hidden");
     heads_ = Size("heads");
     vocab_ = Size("vocab");
-    ffn_ = Size("ffn");
+    // Where every layer has experts, a record need not say how wide a dense one would be.
+    const bool all_experts = IsMixture() && DenseLayers() == 0 && ExpertWidth(0) > 0;
+    ffn_ = all_experts ? SizeOr({"ffn"}, ExpertWidth(0)) : Size("ffn");
     const std::int64_t layers = Size("layers");
     if (!missing_.empty()) {
       return Fail(Error("no-size", "model unknown, and its sizes lack " + missing_));
@@ -59,10 +65,19 @@ class ModelBuilder {
     missing_ += (missing_.empty() ? "" : ", ") + std::string(key);
     return 1;
   }
-  std::int64_t SizeOr(std::string_view key, std::int64_t fallback) const {
-    const Node* node = Present(arch_, key);
-    return node != nullptr && node->kind == NodeKind::kInt && node->integer > 0 ? node->integer
-                                                                                : fallback;
+  // The first of `keys` that holds a number above 0; "moe.topk" is a member of the object "moe".
+  std::int64_t SizeOr(std::initializer_list<std::string_view> keys, std::int64_t fallback) const {
+    for (const std::string_view key : keys) {
+      const std::size_t dot = key.find('.');
+      const Node* node = Present(arch_, key.substr(0, dot));
+      if (node != nullptr && dot != std::string_view::npos) {
+        node = node->kind == NodeKind::kObject ? Present(*node, key.substr(dot + 1)) : nullptr;
+      }
+      if (node != nullptr && node->kind == NodeKind::kInt && node->integer > 0) {
+        return node->integer;
+      }
+    }
+    return fallback;
   }
   std::optional<bool> Flag(std::string_view key) const {
     const Node* node = Present(arch_, key);
@@ -119,7 +134,7 @@ class ModelBuilder {
     stack.before.push_back(
         Tensor("embedding.word_embeddings.weight", {vocab_, hidden_}, Part::kTokenEmbedding));
     if (has_positions_) {
-      const std::int64_t rows = SizeOr("max_pos", run_.length.value_or(hidden_));
+      const std::int64_t rows = SizeOr({"max_pos"}, run_.length.value_or(hidden_));
       stack.before.push_back(Tensor("embedding.position_embeddings.weight", {rows, hidden_},
                                     Part::kPositionEmbedding));
     }
@@ -134,24 +149,49 @@ class ModelBuilder {
     }
   }
 
-  // All layers alike, or dense ones and ones with experts as a pattern says.
+  bool IsMixture() const { return Experts() > 1; }
+  std::int64_t Experts() const { return SizeOr({"experts", "num_experts", "moe.experts"}, 0); }
+  std::int64_t ExpertWidth(std::int64_t fallback) const {
+    return SizeOr({"moe_ffn", "moe.expert_ffn"}, fallback);
+  }
+  std::int64_t DenseLayers() const { return SizeOr({"dense_layers", "moe.first_dense_layers"}, 0); }
+
+  // "alternating full / sliding-window 128": the window of every second layer, from the first on
+  // (megatron/core/transformer/utils.py is_layer_window_attention, window_attn_skip_freq 2).
+  std::int64_t AlternatingWindow() {
+    const std::string text = Word(arch_, "attention_type");
+    constexpr std::string_view kStart = "alternating full / sliding-window ";
+    if (text.empty() || text.starts_with("MLA")) return 0;
+    const char* end = text.data() + text.size();
+    std::int64_t window = 0;
+    const bool is_known =
+        text.starts_with(kStart) &&
+        std::from_chars(text.data() + kStart.size(), end, window).ec == std::errc();
+    if (!is_known) complaint_ = "attention " + text;
+    return window;
+  }
+
+  // Layers that are alike are one kind: with experts or without, with a window or without.
   void Layers(spec::Stack& stack, std::int64_t layers) {
-    if (SizeOr("experts", 0) <= 1) {
-      stack.kinds.push_back(Kind(false));
-      stack.runs.push_back({0, 0, layers});
-      return;
-    }
-    std::vector<bool> has_experts = Pattern(layers);
-    if (static_cast<std::int64_t>(has_experts.size()) != layers) {
+    std::vector<bool> has_experts(static_cast<std::size_t>(layers));
+    if (IsMixture()) has_experts = Pattern(layers);
+    if (std::cmp_not_equal(has_experts.size(), layers)) {
       complaint_ = "which layers have experts is not stated";
       return;
     }
-    const bool has_dense =
-        std::find(has_experts.begin(), has_experts.end(), false) != has_experts.end();
-    if (has_dense) stack.kinds.push_back(Kind(false));
-    stack.kinds.push_back(Kind(true));
+    if (Word(arch_, "attention_type") == "MLA") complaint_ = "sizes of the latent attention";
+    const std::int64_t window = AlternatingWindow();
+    std::vector<std::pair<bool, bool>> kinds;
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      const std::int32_t kind = has_dense && has_experts[static_cast<std::size_t>(layer)] ? 1 : 0;
+      const std::pair<bool, bool> wanted(has_experts[static_cast<std::size_t>(layer)],
+                                         window > 0 && layer % 2 == 0);
+      const auto found = std::find(kinds.begin(), kinds.end(), wanted);
+      const auto kind = static_cast<std::int32_t>(found - kinds.begin());
+      if (found == kinds.end()) {
+        kinds.push_back(wanted);
+        stack.kinds.push_back(Kind(wanted.first));
+        if (wanted.second) stack.kinds.back().attention.window = window;
+      }
       if (!stack.runs.empty() && stack.runs.back().kind == kind) {
         ++stack.runs.back().count;
       } else {
@@ -165,9 +205,11 @@ class ModelBuilder {
     const std::string text = Word(arch_, "moe_layer_freq");
     std::vector<bool> pattern;
     if (text.empty()) {
-      const std::int64_t dense = SizeOr("dense_layers", 0);
-      pattern.assign(static_cast<std::size_t>(std::min(dense, layers)), false);
-      pattern.resize(static_cast<std::size_t>(layers), true);
+      const std::int64_t dense = DenseLayers();
+      const std::int64_t step = SizeOr({"moe_every"}, 1);
+      for (std::int64_t layer = 0; layer < layers; ++layer) {
+        pattern.push_back(layer >= dense && (layer + 1) % step == 0);
+      }
       return pattern;
     }
     for (std::size_t at = text.find('['); at != std::string::npos; at = text.find('[', at + 1)) {
@@ -194,8 +236,8 @@ class ModelBuilder {
       return kind;
     }
     attention.heads = heads_;
-    attention.kv_heads = SizeOr("kv_heads", heads_);
-    attention.head_dim = SizeOr("head_dim", hidden_ / heads_);
+    attention.kv_heads = SizeOr({"kv_heads"}, heads_);
+    attention.head_dim = SizeOr({"head_dim"}, hidden_ / heads_);
     attention.value_head_dim = attention.head_dim;
     attention.rotary_dim = is_rotary_ ? attention.head_dim : 0;
     attention.qk_norm = IsSet("qk-layernorm");
@@ -217,7 +259,21 @@ class ModelBuilder {
     return kind;
   }
 
-  bool IsLatent() const { return Flag("mla").value_or(false); }
+  bool IsLatent() const {
+    const Node* sizes = Present(arch_, "mla");
+    if (Word(arch_, "attention_type").starts_with("MLA")) return true;
+    return Flag("mla").value_or(sizes != nullptr && sizes->kind == NodeKind::kObject);
+  }
+
+  // The number behind a word of "MLA q_lora 1536 kv_lora 512 qk_nope 128 rope 64 v 128".
+  std::int64_t NamedSize(std::string_view word, std::int64_t fallback) const {
+    const std::string text = Word(arch_, "attention_type");
+    const std::size_t at = text.find(fmt::format(" {} ", word));
+    if (at == std::string::npos) return fallback;
+    std::int64_t size = fallback;
+    std::from_chars(text.data() + at + word.size() + 2, text.data() + text.size(), size);
+    return size;
+  }
 
   std::int64_t Setting(std::string_view key, std::int64_t fallback) const {
     const Node* node = Present(settings_, key);
@@ -231,12 +287,16 @@ class ModelBuilder {
     a.kind = spec::AttentionKind::kLatent;
     a.heads = heads_;
     a.kv_heads = heads_;
-    const std::int64_t nope = SizeOr("qk_head_dim", Setting("qk-head-dim", 128));
-    a.rope_head_dim = SizeOr("qk_rope_dim", Setting("qk-pos-emb-head-dim", 64));
+    const std::int64_t nope =
+        SizeOr({"qk_head_dim", "mla.qk_nope"}, NamedSize("qk_nope", Setting("qk-head-dim", 128)));
+    a.rope_head_dim = SizeOr({"qk_rope_dim", "mla.qk_rope"},
+                             NamedSize("rope", Setting("qk-pos-emb-head-dim", 64)));
     a.head_dim = nope + a.rope_head_dim;
-    a.value_head_dim = SizeOr("v_head_dim", Setting("v-head-dim", 128));
-    a.query_rank = SizeOr("q_lora_rank", Setting("q-lora-rank", 0));
-    a.kv_rank = SizeOr("kv_lora_rank", Setting("kv-lora-rank", 512));
+    a.value_head_dim = SizeOr({"v_head_dim", "mla.v"}, NamedSize("v", Setting("v-head-dim", 128)));
+    a.query_rank =
+        SizeOr({"q_lora_rank", "mla.q_lora"}, NamedSize("q_lora", Setting("q-lora-rank", 0)));
+    a.kv_rank =
+        SizeOr({"kv_lora_rank", "mla.kv_lora"}, NamedSize("kv_lora", Setting("kv-lora-rank", 512)));
     a.rotary_dim = a.rope_head_dim;
     auto& tensors = kind.tensors;
     AddNorm(tensors, "input_layernorm.weight", "input_layernorm.bias", Part::kInputNorm, hidden_);
@@ -279,10 +339,11 @@ class ModelBuilder {
     spec::Mlp& mlp = kind.mlp;
     mlp.kind = spec::MlpKind::kMoe;
     mlp.expert_gated = is_gated_;
-    mlp.experts = SizeOr("experts", 1);
-    mlp.experts_per_token = SizeOr("topk", Setting("moe-router-topk", 2));
-    mlp.intermediate = SizeOr("moe_ffn", ffn_);
-    mlp.shared_intermediate = SizeOr("shared_ffn", 0);
+    mlp.experts = Experts();
+    mlp.experts_per_token = SizeOr({"topk", "top_k", "moe.topk"}, Setting("moe-router-topk", 2));
+    mlp.intermediate = ExpertWidth(ffn_);
+    mlp.shared_intermediate =
+        SizeOr({"shared_ffn", "shared_expert_ffn"}, SizeOr({"moe.shared"}, 0) * mlp.intermediate);
     const std::int64_t i = mlp.intermediate;
     tensors.push_back(Tensor("mlp.router.weight", {mlp.experts, hidden_}, Part::kRouter));
     for (const auto& [name, rows, cols, part] :
