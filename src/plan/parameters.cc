@@ -98,8 +98,8 @@ bool IsFeedforward(const Plan& plan, const TensorSpec& tensor) {
   return IsTarget(tensor, plan.lora.feedforward);
 }
 
-std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const TensorSpec& tensor) {
-  const ParameterPlan held = HoldParameter(plan, tensor);
+std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const TensorSpec& tensor,
+                                            const ParameterPlan& held) {
   if (held.lora_rank == 0) return {};
   return AdapterTensors(plan.lora.kind, held.lora_rank, tensor.OutFeatures(), tensor.InFeatures(),
                         IsFeedforward(plan, tensor));
@@ -123,7 +123,7 @@ std::int64_t AdapterParameterCount(const Plan& plan) {
     const ParameterPlan held = HoldParameter(plan, tensor);
     if (held.saved_copy) count += tensor.Elements() * layers;
     if (held.lora_rank == 0) return;
-    for (const AdapterTensor& added : AdapterTensorsOf(plan, tensor)) {
+    for (const AdapterTensor& added : AdapterTensorsOf(plan, tensor, held)) {
       count += added.rows * added.cols * tensor.copies * layers;
     }
   });

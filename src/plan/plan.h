@@ -136,7 +136,8 @@ void ResolveParallel(const spec::Recipe& recipe, const spec::Machine& machine, P
 ParameterPlan HoldParameter(const Plan& plan, const spec::TensorSpec& tensor);
 
 // What the adapter of this tensor's module consists of; empty: it has none.
-std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const spec::TensorSpec& tensor);
+std::vector<AdapterTensor> AdapterTensorsOf(const Plan& plan, const spec::TensorSpec& tensor,
+                                            const ParameterPlan& held);
 
 // Whether IA³ takes this tensor's module as feed-forward.
 bool IsFeedforward(const Plan& plan, const spec::TensorSpec& tensor);

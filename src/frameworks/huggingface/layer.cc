@@ -14,7 +14,14 @@ Frame::Frame(const plan::Plan& plan, const std::vector<TensorSpec>& tensors, std
              std::int32_t base, bool has_gradients)
     : plan_(&plan), tensors_(&tensors), frame_(frame), base_(base), has_gradients_(has_gradients) {
   held_.reserve(tensors.size());
-  for (const TensorSpec& tensor : tensors) held_.push_back(plan::HoldParameter(plan, tensor));
+  first_adapter_.reserve(tensors.size() + 1);
+  for (const TensorSpec& tensor : tensors) {
+    held_.push_back(plan::HoldParameter(plan, tensor));
+    first_adapter_.push_back(static_cast<std::int32_t>(adapters_.size()));
+    const auto added = plan::AdapterTensorsOf(plan, tensor, held_.back());
+    adapters_.insert(adapters_.end(), added.begin(), added.end());
+  }
+  first_adapter_.push_back(static_cast<std::int32_t>(adapters_.size()));
   // torch/distributed/fsdp/_flat_param.py _use_unsharded_views: every view of a flat parameter that
   // requires a gradient requires one.
   const bool has_trained = std::any_of(
@@ -78,7 +85,8 @@ Leaf Frame::WeightLeaf(std::int32_t i) const {
 }
 
 std::int32_t Frame::AdapterCount(std::int32_t i) const {
-  return static_cast<std::int32_t>(plan::AdapterTensorsOf(*plan_, tensor(i)).size());
+  const auto first = first_adapter_.begin() + i;
+  return first[1] - first[0];
 }
 
 bool Frame::ScalesInput(std::int32_t i) const {
@@ -87,7 +95,9 @@ bool Frame::ScalesInput(std::int32_t i) const {
 }
 
 Leaf Frame::AdapterLeaf(std::int32_t i, std::int32_t n) const {
-  const auto added = plan::AdapterTensorsOf(*plan_, tensor(i)).at(static_cast<std::size_t>(n));
+  CHECK(n >= 0 && n < AdapterCount(i)) << n;
+  const plan::AdapterTensor& added =
+      adapters_[static_cast<std::size_t>(first_adapter_[static_cast<std::size_t>(i)] + n)];
   const std::int32_t number = AdapterNumber(i, n);
   Leaf leaf;
   leaf.weight = {frame_, program::kWeightSlots + base_ + number};

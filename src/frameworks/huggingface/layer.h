@@ -67,6 +67,8 @@ class Frame {
   const plan::Plan* plan_;
   const std::vector<spec::TensorSpec>* tensors_;
   std::vector<plan::ParameterPlan> held_;
+  std::vector<plan::AdapterTensor> adapters_;  // of all tensors, one after another
+  std::vector<std::int32_t> first_adapter_;    // of each tensor, and the end
   std::int32_t frame_;
   std::int32_t base_;
   bool has_gradients_;

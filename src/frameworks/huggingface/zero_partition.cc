@@ -38,16 +38,17 @@ void Pass(Tape& tape, const Buffer& b) {
 
 std::vector<std::int64_t> TrainedElements(const ModelFrames& frames) {
   std::vector<std::int64_t> elements;
-  const auto add = [&](const Frame& frame) {
-    for (const Trained& t : TrainedTensors(frame)) elements.push_back(t.elements);
-  };
-  add(frames.before());
-  for (const spec::LayerRun& run : frames.plan().model->Text().runs) {
-    for (std::int64_t i = 0; i < run.count; ++i) {
-      add(frames.layers()[static_cast<std::size_t>(run.kind)]);
+  const auto add = [&](const Frame& frame, std::int64_t count) {
+    const std::vector<Trained> trained = TrainedTensors(frame);
+    for (std::int64_t i = 0; i < count; ++i) {
+      for (const Trained& t : trained) elements.push_back(t.elements);
     }
+  };
+  add(frames.before(), 1);
+  for (const spec::LayerRun& run : frames.plan().model->Text().runs) {
+    add(frames.layers()[static_cast<std::size_t>(run.kind)], run.count);
   }
-  add(frames.after());
+  add(frames.after(), 1);
   return elements;
 }
 
