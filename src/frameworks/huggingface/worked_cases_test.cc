@@ -186,5 +186,50 @@ TEST(LossTable, BytesPerLogit) {
   }
 }
 
+// Logits that are fp32 already need no copy: 4 + 4 in forward, 12 in backward.
+TEST(LossTable, Fp32LogitsAreNotCopied) {
+  spec::Recipe recipe = RecipeOf(Method::kLora, Precision::kFp32, 4096);
+  recipe.attention = spec::AttentionImplementation::kSdpa;
+  recipe.load_dtype = spec::Dtype::kFp32;
+  const plan::Plan plan = Resolve(recipe, {1, 64, 64, 1, 1, 64, 262144});
+  program::SegmentStore store;
+  const EndSegments head = RecordHead(plan, store, false);
+  const double logits = 4096.0 * 262144;
+  const auto peak = [](const program::Segment& segment) {
+    return static_cast<double>(segment.summary(Place::kGpu).peak.value());
+  };
+  EXPECT_NEAR(peak(*head.forward) / logits, 8, 0.01);
+  EXPECT_NEAR((static_cast<double>(Net(*head.forward)) + peak(*head.backward)) / logits, 12, 0.01);
+}
+
+// Liger's loss on the logits writes their gradient in place: 2 bytes in bf16, no more later.
+TEST(LossTable, GradientInPlace) {
+  spec::Recipe recipe = RecipeOf(Method::kLora, Precision::kBf16Pure, 4096);
+  recipe.loss = spec::LossKernel::kTritonCrossEntropy;
+  const plan::Plan plan = Resolve(recipe, {1, 64, 64, 1, 1, 64, 262144});
+  program::SegmentStore store;
+  const EndSegments head = RecordHead(plan, store, false);
+  const double logits = 4096.0 * 262144;
+  const auto peak = static_cast<double>(head.forward->summary(Place::kGpu).peak.value());
+  EXPECT_NEAR(peak / logits, 2, 0.01);
+  EXPECT_LE(static_cast<double>(head.backward->summary(Place::kGpu).peak.value()), 0.01 * logits);
+}
+
+// ceil(128256 / 4096) = 32 chunks of 256 rows: a chunk of logits (bf16) and the gradient of the
+// hidden states, with a frozen head.
+TEST(WorkedCase7, LigerFusedLinearCrossEntropy) {
+  spec::Recipe recipe = RecipeOf(Method::kLora, Precision::kBf16Pure, 8192);
+  recipe.loss = spec::LossKernel::kFusedLinear;
+  const plan::Plan plan = Resolve(recipe);
+  program::SegmentStore store;
+  const EndSegments head = RecordHead(plan, store, false);
+  constexpr std::int64_t kChunk = 65'667'072;
+  constexpr std::int64_t kGradient = 67'108'864;
+  // The final norm's output besides, and for some moments a second chunk (`.float()`, gradient).
+  EXPECT_GE(head.forward->summary(Place::kGpu).peak.value(), kChunk + kGradient);
+  EXPECT_LE(head.forward->summary(Place::kGpu).peak.value(), 4 * kChunk + 4 * kGradient);
+  EXPECT_GE(Net(*head.forward), kGradient);
+}
+
 }  // namespace
 }  // namespace trainfit::frameworks::huggingface
