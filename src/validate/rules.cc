@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "catalog/hardware.h"
 #include "config/json_reader.h"
+#include "frameworks/builder.h"
 #include "frameworks/registry.h"
 #include "readers/model_config.h"
 #include "verdict/judge.h"
@@ -70,6 +71,9 @@ Expected<spec::Recipe> RecipeOf(const Node& fit) {
   ASSIGN_OR_RETURN(recipe.precision, WordOf(fit, "precision", spec::Precision::kFp16Pure));
   ASSIGN_OR_RETURN(recipe.optimizer, WordOf(fit, "optimizer", spec::Optimizer::kSgdMomentum));
   ASSIGN_OR_RETURN(recipe.sharding, WordOf(fit, "sharding", spec::Sharding::kFsdp2));
+  ASSIGN_OR_RETURN(recipe.zero.offload_optimizer,
+                   WordOf(fit, "offload_optimizer", spec::Offload::kNvme));
+  ASSIGN_OR_RETURN(recipe.zero.offload_param, WordOf(fit, "offload_param", spec::Offload::kNvme));
   ASSIGN_OR_RETURN(const std::int64_t batch, config::GetIntOr(fit, "micro_batch", 1, kMost, 1));
   ASSIGN_OR_RETURN(const std::int64_t length, config::GetIntOr(fit, "seq_len", 1, kMost, 2048));
   recipe.micro_batch = batch;
@@ -77,22 +81,68 @@ Expected<spec::Recipe> RecipeOf(const Node& fit) {
   return recipe;
 }
 
-// Of the first rank class; nullptr in phases that touch no GPU.
-const verdict::PlaceAnswer* GpuOf(const verdict::PhaseAnswer& phase) {
+// Of the first rank class; nullptr in phases that do not touch the place.
+const verdict::PlaceAnswer* PlaceOf(const verdict::PhaseAnswer& phase, program::Place wanted) {
   for (const verdict::PlaceAnswer& place : phase.ranks.front().places) {
-    if (place.place == program::Place::kGpu) return &place;
+    if (place.place == wanted) return &place;
   }
   return nullptr;
+}
+
+// The most of all phases.
+Bytes NeedIn(const verdict::Answer& answer, program::Place wanted) {
+  Bytes need;
+  for (const verdict::PhaseAnswer& phase : answer.phases) {
+    if (const auto* place = PlaceOf(phase, wanted)) need = std::max(need, place->bytes.point);
+  }
+  return need;
+}
+
+Expected<RuleValue> FromTime(const verdict::Answer& answer, const Node& what) {
+  if (!answer.time.has_value()) return Fail(Wrong(what, answer.time_unknown));
+  if (what.text == "step_seconds") return RuleValue(answer.time->point.value());
+  if (what.text == "tokens_per_second") return RuleValue(answer.time->tokens_per_second);
+  const std::string_view name = std::string_view(what.text).substr(6);  // "share:links"
+  for (const auto& [of, share] : answer.time->bound_by) {
+    if (of == name) return RuleValue(share);
+  }
+  return RuleValue(0.0);
+}
+
+// What every rank hands to collectives in one step.
+class Exchanged : public program::EventSink {
+ public:
+  void OnEvent(const program::Event& event, const program::Segment& segment) override {
+    if (event.kind != program::EventKind::kRun) return;
+    const program::Operation& operation =
+        segment.operations()[static_cast<std::size_t>(event.slot.index)];
+    if (operation.kernel == program::KernelClass::kCollective) bytes += operation.moved;
+  }
+  Bytes bytes;
+};
+
+Expected<RuleValue> ExchangedBytes(const verdict::Answer& answer) {
+  Exchanged exchanged;
+  const program::Program program = frameworks::BuildProgram(answer.plan);
+  for (const program::PhaseProgram& phase : program.ranks.front().phases) {
+    if (phase.phase == program::Phase::kSteadyStep) Walk(*phase.segment, 0, exchanged);
+  }
+  return RuleValue(static_cast<double>(exchanged.bytes.value()));
 }
 
 Expected<RuleValue> FromAnswer(const verdict::Answer& answer, const Node& expression) {
   const Node* what = expression.Find("what");
   if (what == nullptr) return Fail(Wrong(expression, "\"fit\" needs \"what\""));
   if (what->kind == NodeKind::kArray) {
+    ASSIGN_OR_RETURN(
+        const auto place,
+        WordOf(expression, "place", static_cast<program::Place>(program::kPlaceCount - 1)));
     Bytes sum;
     for (const verdict::PhaseAnswer& phase : answer.phases) {
       if (phase.phase != program::Phase::kSteadyStep) continue;
-      for (const verdict::PartBytes& part : GpuOf(phase)->parts) {
+      const auto* answered = PlaceOf(phase, place.value_or(program::Place::kGpu));
+      if (answered == nullptr) continue;
+      for (const verdict::PartBytes& part : answered->parts) {
         for (const Node& name : what->items) {
           if (name.text == part.name) sum += part.bytes;
         }
@@ -101,12 +151,16 @@ Expected<RuleValue> FromAnswer(const verdict::Answer& answer, const Node& expres
     return RuleValue(static_cast<double>(sum.value()));
   }
   if (what->text == "verdict") return RuleValue(std::string(verdict::Name(answer.fit)));
-  Bytes need;
-  for (const verdict::PhaseAnswer& phase : answer.phases) {
-    if (const auto* gpu = GpuOf(phase)) need = std::max(need, gpu->bytes.point);
+  if (what->text == "need_gb") return RuleValue(InGB(NeedIn(answer, program::Place::kGpu)));
+  if (what->text == "need_gib") return RuleValue(InGiB(NeedIn(answer, program::Place::kGpu)));
+  if (what->text == "host_gb") return RuleValue(InGB(NeedIn(answer, program::Place::kHost)));
+  if (what->text == "pinned_gb") return RuleValue(InGB(NeedIn(answer, program::Place::kPinned)));
+  if (what->text == "disk_gb") return RuleValue(InGB(NeedIn(answer, program::Place::kDisk)));
+  if (what->text == "exchanged_bytes") return ExchangedBytes(answer);
+  if (what->text == "step_seconds" || what->text == "tokens_per_second" ||
+      what->text.starts_with("share:")) {
+    return FromTime(answer, *what);
   }
-  if (what->text == "need_gb") return RuleValue(InGB(need));
-  if (what->text == "need_gib") return RuleValue(InGiB(need));
   return Fail(Wrong(*what, fmt::format("a case has no {}", Quoted(what->text))));
 }
 

@@ -36,8 +36,10 @@ Expected<std::vector<Rule>> ReadRules(const std::string& name, std::string_view 
 //   {"gpu": "rtx-3090", "fact": "memory.bandwidth_gb_per_s"}   a key of data/; machine, link alike
 //   {"model": "Qwen/Qwen3-0.6B"}             its parameters, counted from the tensors
 //   {"fit": {"model": …, "method": …, "on": …, …}, "what": "need_gb"}
-//       one case, judged at the worst phase: need_gb, need_gib, verdict, or the bytes of the parts
-//       named ["weights", "gradients"] in the steady step
+//       one case, judged at the worst phase: need_gb, need_gib, host_gb, pinned_gb, disk_gb,
+//       verdict; of the steady step: step_seconds, tokens_per_second, share:links (what bounds it),
+//       exchanged_bytes (handed to collectives by a rank), or the bytes of the parts named
+//       ["weights", "gradients"], in another "place" than the GPU if that is said
 //   {"op": "*", "of": [a, b, …]}             + - * / from the left, min, max
 Expected<RuleValue> ComputeRule(const catalog::Catalog& catalog, const config::Node& expression);
 
