@@ -109,7 +109,9 @@ struct Plan {
   bool fused_accumulation = true;
   bool overlap_reduce = false;
   bool overlap_gather = false;
-  double expert_imbalance = 1;  // tokens of the busiest expert rank over the mean
+  std::optional<spec::Fp8> fp8;
+  bool fp8_needs_transposes = false;  // products read 8-bit matrices along their depth alone
+  double expert_imbalance = 1;        // tokens of the busiest expert rank over the mean
   Parallel parallel;
   std::int64_t ranks_per_node = 1;
   ZeroPlan zero;

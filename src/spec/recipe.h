@@ -21,6 +21,14 @@ enum class Precision : std::uint8_t {
   kBf16Pure,   // bf16 weights, gradients and optimizer states
   kFp16Pure,
 };
+// Where the scales of 8-bit products come from (transformer_engine/common/recipe): of the steps
+// before; of the tensor as it is; one a block of 128; one for each 32 elements of a row.
+enum class Fp8Scaling : std::uint8_t { kDelayed, kCurrent, kBlock, kMx };
+struct Fp8 {
+  Fp8Scaling scaling = Fp8Scaling::kDelayed;
+  bool parameters = false;  // weights are stored in 8 bits, with fp32 masters (fp8_param_gather)
+  bool operator==(const Fp8&) const = default;
+};
 enum class Optimizer : std::uint8_t {
   kAdamW,
   kAdamW8bit,
@@ -160,6 +168,7 @@ struct Recipe {
   std::optional<double> expert_imbalance;        // tokens of the busiest expert rank over the mean
   std::optional<bool> overlap_gather;            // parameters are gathered while forward runs
   std::optional<bool> padding_free;              // packed sequences: no mask, one long row
+  std::optional<Fp8> fp8;                        // products of the layers' linears in 8 bits
 };
 
 }  // namespace trainfit::spec

@@ -11,6 +11,9 @@ namespace {
 using program::KernelClass;
 using program::Operation;
 
+// Products of 8-bit matrices are written in 16 bits.
+constexpr std::int64_t kLeastOutput = 2;
+
 // Of one launch, without what launching costs.
 RoofTime OneKernel(const Operation& operation, const Card& card) {
   const double bytes =
@@ -23,7 +26,7 @@ RoofTime OneKernel(const Operation& operation, const Card& card) {
                        .k = operation.shape[2],
                        .groups = operation.groups,
                        .dtype = operation.dtype,
-                       .out_bytes = spec::ElementBytes(operation.dtype)},
+                       .out_bytes = std::max(kLeastOutput, spec::ElementBytes(operation.dtype))},
                       card);
     case KernelClass::kAttentionForward:
       return {AttentionSeconds(operation, card.rates.attention_forward, card), memory};

@@ -107,6 +107,10 @@ bool HasAutocast(const Run& run, const KnownFramework& framework) {
 // under autocast, unless the source says in which type it loads them.
 void SetPrecision(const Run& run, const KnownFramework& framework, Recipe& recipe) {
   if (run.precision.empty()) return;
+  if (Contains(run.precision, "fp8")) {  // of the products; the rest as in bf16
+    recipe.precision = Precision::kBf16Mixed;
+    return;
+  }
   const bool is_fp16 = Contains(run.precision, "fp16") || run.precision == "float16";
   const bool is_fp32 = run.precision == "fp32" || run.precision == "float32";
   if (is_fp32) {

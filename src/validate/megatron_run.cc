@@ -114,7 +114,7 @@ constexpr std::array kUnknownFlags = {
 
 std::optional<std::string> WhyNotMegatron(const Run& run) {
   if (run.method != "pretrain" && run.method != "full") return "method " + run.method;
-  if (Contains(run.precision, "fp8")) return "precision fp8";
+  if (Contains(run.precision, "fp4")) return "precision " + run.precision;
   if (Contains(run.optimizer, "muon")) return "optimizer muon";
   for (const Flag& flag : kUnknownFlags) {
     if (Present(run.settings, flag.name) != nullptr) return flag.reason;
@@ -143,6 +143,25 @@ std::optional<std::int64_t> RanksOfOneCopy(const Run& run) {
   return Number(run.parallel, "tp", 1) * Number(run.parallel, "pp", 1) *
          Number(run.parallel, "cp", 1);
 }
+
+namespace {
+
+// megatron/training/arguments.py: --fp8-recipe defaults to delayed ("tensorwise": current).
+spec::Fp8 Fp8Of(const Run& run) {
+  const std::string words =
+      run.precision + " " + run.precision_detail + " " + Word(run.settings, "fp8-recipe");
+  spec::Fp8 fp8;
+  if (Contains(words, "current") || Contains(words, "tensorwise") || Contains(words, "CS")) {
+    fp8.scaling = spec::Fp8Scaling::kCurrent;
+  }
+  if (Contains(words, "block")) fp8.scaling = spec::Fp8Scaling::kBlock;
+  if (Contains(words, "MX") || Contains(words, "mxfp8")) fp8.scaling = spec::Fp8Scaling::kMx;
+  if (Contains(words, "delayed")) fp8.scaling = spec::Fp8Scaling::kDelayed;
+  fp8.parameters = Contains(words, "fp8_params") || IsOn(run.settings, "fp8-param-gather");
+  return fp8;
+}
+
+}  // namespace
 
 void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
   const Node& settings = run.settings;
@@ -186,6 +205,7 @@ void SetMegatron(const Run& run, const spec::Gpu& gpu, spec::Recipe& recipe) {
   }
   recipe.sharding =
       Number(run.parallel, "zero", 0) == 1 ? spec::Sharding::kZero1 : spec::Sharding::kDdp;
+  if (Contains(run.precision, "fp8")) recipe.fp8 = Fp8Of(run);
   recipe.padding_free = true;
   recipe.zero = {};  // Megatron's stage 1 is its own distributed optimizer
   recipe.optimizer = spec::Optimizer::kAdamW;

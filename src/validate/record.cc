@@ -122,6 +122,7 @@ class RecordReader {
     run.method = Word("method");
     run.lora = Lora();
     run.precision = Word("precision");
+    run.precision_detail = Text("precision_detail");
     run.quantization = Word("quant");
     run.optimizer = Word("optimizer");
     run.parallel = Object("parallel");

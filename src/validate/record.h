@@ -43,6 +43,7 @@ struct Run {
   std::string method;
   std::optional<LoraSettings> lora;
   std::string precision;
+  std::string precision_detail;  // of fp8: where the scales come from
   std::string quantization;
   std::string optimizer;
   config::Node parallel;

@@ -83,6 +83,20 @@ TEST(LayerLaw, TensorAndSequenceParallel) {
   }
 }
 
+// Of the 34, 14 are inputs of linears: in 8 bits they are half as large.
+TEST(LayerLaw, InputsOfLinearsInFp8) {
+  for (const auto scaling : {spec::Fp8Scaling::kDelayed, spec::Fp8Scaling::kMx}) {
+    spec::Recipe recipe = Split(2, true);
+    recipe.fp8 = spec::Fp8{scaling};
+    const plan::Plan plan = Resolve(recipe, 2);
+    EXPECT_EQ(SavedByLayer(plan),
+              27 * s * b * h / 2 + 5 * a * s * s * b / 2 + Statistics(s * b / 2));
+    program::SegmentStore store;
+    const Piece piece = RecordLayer(plan, plan.model->Text().kinds[0], false, store);
+    EXPECT_EQ(Net(*piece.forward) + Net(*piece.backward), 0);
+  }
+}
+
 // Selective recomputation leaves 34 s b h / t; full recomputation the layer's input.
 TEST(LayerLaw, Recomputation) {
   spec::Recipe recipe = Split(4, true);
@@ -127,6 +141,27 @@ TEST(StatesLaw, BytesAParameter) {
     EXPECT_NEAR(held / parameters, is_distributed ? 6 + 12.0 / 8 : 18, 0.02);
     EXPECT_EQ(Net(PhaseOf(rank, Phase::kSteadyStep)), 0);
   }
+}
+
+// Beside 18 bytes a parameter, a matrix of a layer has a copy along its rows and one along its
+// columns; one that is stored in 8 bits is the first itself.
+TEST(StatesLaw, CopiesInFp8) {
+  const auto held = [](std::optional<spec::Fp8> fp8) {
+    spec::Recipe recipe = Split(1, false);
+    recipe.fp8 = fp8;
+    const plan::Plan plan = Resolve(recipe, 1);
+    const program::Program program = BuildProgram(plan);
+    const program::RankProgram& rank = program.ranks.front();
+    std::int64_t bytes = 0;
+    for (const Phase phase : {Phase::kLoad, Phase::kInit, Phase::kFirstStep}) {
+      bytes += Net(PhaseOf(rank, phase));
+    }
+    return bytes;
+  };
+  const std::int64_t matrices = GptShape().layers * 12 * h * h;
+  const std::int64_t without = held(std::nullopt);
+  EXPECT_EQ(held(spec::Fp8{}) - without, 2 * matrices);
+  EXPECT_EQ(held(spec::Fp8{spec::Fp8Scaling::kMx, true}) - without, 0);
 }
 
 TEST(Schedule, InFlightMicroBatches) {

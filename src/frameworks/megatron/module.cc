@@ -24,8 +24,11 @@ bool UsesSharedBuffers(const plan::Plan& plan) { return plan.facts.Is(plan::Fact
 
 Split Module::TensorSplit() const {
   const bool is_engine = plan.facts.Is(plan::Fact::kTransformerEngine);
-  return {plan.parallel.tensor, plan.parallel.sequence, program::Group::kTensor,
-          plan.fused_accumulation, UsesSharedBuffers(plan) && !is_engine};
+  return {.ranks = plan.parallel.tensor,
+          .sequence = plan.parallel.sequence,
+          .fused_accumulation = plan.fused_accumulation,
+          .shared_buffer = UsesSharedBuffers(plan) && !is_engine,
+          .fp8 = FormOf(plan)};
 }
 
 Split Module::VocabularySplit() const {
@@ -38,8 +41,9 @@ Split Module::NoSplit() const {
 }
 
 Split Module::ExpertSplit() const {
-  return {plan.parallel.expert_tensor, false, program::Group::kTensor, plan.fused_accumulation,
-          false};
+  return {.ranks = plan.parallel.expert_tensor,
+          .fused_accumulation = plan.fused_accumulation,
+          .fp8 = FormOf(plan)};
 }
 
 Split Module::AfterNorm(Split split, bool is_one_module) const {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "frameworks/megatron/fp8.h"
 #include "program/ops.h"
 
 namespace trainfit::frameworks::megatron {
@@ -26,6 +27,8 @@ struct Split {
   // Off: what is multiplied is not kept but made again by a checkpoint that discards its output
   // (tensor_parallel/random.py CheckpointWithoutOutput).
   bool keeps_input = true;
+  // Of the products: bf16, or as fp8.h says.
+  Fp8Form fp8 = Fp8Form::kNone;
 };
 
 // x · Wᵀ, W split by rows. Gathers x first under sequence parallelism and saves x as it is before.

@@ -11,7 +11,7 @@ using program::Role;
 using program::Shape;
 using program::Stream;
 
-enum Number { kRanks, kSequence, kGroup, kFused, kShared };
+enum Number { kRanks, kSequence, kGroup, kFused, kShared, kForm };
 
 void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::int64_t k,
           spec::Dtype dtype) {
@@ -24,6 +24,8 @@ void Gemm(Tape& tape, const char* label, std::int64_t m, std::int64_t n, std::in
             .shape = {m, n, k},
             .dtype = dtype});
 }
+
+Fp8Form FormOf(const BackwardContext& c) { return static_cast<Fp8Form>(c.number(kForm)); }
 
 Group GroupOf(const BackwardContext& c) { return static_cast<Group>(c.number(kGroup)); }
 
@@ -61,14 +63,16 @@ void GiveWeight(BackwardContext& c, std::int64_t rows) {
   if (!c.Wants(kWeight)) return;
   Tape& tape = c.tape();
   const Shape weight = c.InputShape(kWeight);
-  Gemm(tape, c.label(), weight.rows, weight.cols, rows, c.gradient().dtype());
+  Gemm(tape, c.label(), weight.rows, weight.cols, rows,
+       ProductDtype(FormOf(c), c.gradient().dtype()));
   if (c.number(kFused) != 0) return;
   c.Give(kWeight, tape.New(weight, c.InputDtype(kWeight), Role::kGradients, c.label()));
 }
 
 void ColumnBackward(BackwardContext& c) {
   Tape& tape = c.tape();
-  const Tensor& g = c.gradient();
+  const Quantized quantized = Quantize(tape, c.gradient(), FormOf(c), c.label());
+  const Tensor& g = quantized.forward;
   const std::int64_t ranks = c.number(kRanks);
   const bool is_sequence = c.number(kSequence) != 0;
   const Shape weight = c.InputShape(1);
@@ -76,6 +80,7 @@ void ColumnBackward(BackwardContext& c) {
   if (!input.defined() && c.Wants(1)) {
     input = tape.New(c.InputShape(0), c.InputDtype(0), Role::kActivations, c.label());
     tape.Run(KernelClass::kElementwise, "recomputed input", Flops(), 2 * input.bytes());
+    input = Quantize(tape, input, FormOf(c), c.label()).backward;
   }
   Tensor gathered;
   if (is_sequence && c.Wants(1)) {
@@ -105,7 +110,9 @@ void ColumnBackward(BackwardContext& c) {
 
 void RowBackward(BackwardContext& c) {
   Tape& tape = c.tape();
-  Tensor g = c.gradient();
+  // Gradients are written in 8 bits before they are gathered.
+  const Quantized quantized = Quantize(tape, c.gradient(), FormOf(c), c.label());
+  Tensor g = quantized.forward;
   const Shape weight = c.InputShape(1);
   if (c.number(kSequence) != 0) {
     g = Gather(tape, g, c.number(kRanks), GroupOf(c), false, Stream::kCompute, c.label());
@@ -123,33 +130,39 @@ void RowBackward(BackwardContext& c) {
 
 Tensor ColumnLinear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
                     const Split& split, const char* label, Role role) {
-  Tensor input = x;
+  const Quantized quantized = Quantize(tape, x, split.fp8, label);
+  Tensor input = quantized.forward;
   if (split.sequence) {
-    input = Gather(tape, x, split.ranks, split.group, split.shared_buffer, Stream::kCompute, label);
+    input =
+        Gather(tape, input, split.ranks, split.group, split.shared_buffer, Stream::kCompute, label);
   }
   Tensor out = tape.New({input.rows(), weight.rows()}, x.dtype(), role, label);
-  Gemm(tape, label, input.rows(), weight.rows(), x.cols(), x.dtype());
+  Gemm(tape, label, input.rows(), weight.rows(), x.cols(), input.dtype());
   const bool keeps = tape.Wants(weight) && split.keeps_input;
   tape.Record(label, ColumnBackward, {x, weight, bias}, out,
-              {keeps ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
+              {keeps ? quantized.backward : Tensor(), tape.Wants(x) ? weight : Tensor()},
               {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
-               split.fused_accumulation ? 1 : 0, split.shared_buffer ? 1 : 0});
+               split.fused_accumulation ? 1 : 0, split.shared_buffer ? 1 : 0,
+               static_cast<std::int64_t>(split.fp8)});
   return out;
 }
 
 Tensor RowLinear(Tape& tape, const Tensor& x, const Tensor& weight, const Split& split,
                  const char* label) {
   Tensor out = tape.New({x.rows(), weight.rows()}, x.dtype(), Role::kActivations, label);
-  Gemm(tape, label, x.rows(), weight.rows(), x.cols(), x.dtype());
+  const Quantized quantized = Quantize(tape, x, split.fp8, label);
+  Gemm(tape, label, x.rows(), weight.rows(), x.cols(), quantized.forward.dtype());
   if (split.sequence) {
     out = Scatter(tape, out, split.ranks, split.group, Stream::kCompute, label);
   } else if (split.ranks > 1) {
     tape.Exchange(Collective::kAllReduce, split.group, label, out.bytes(), Stream::kCompute);
   }
-  tape.Record(label, RowBackward, {x, weight}, out,
-              {tape.Wants(weight) ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
-              {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
-               split.fused_accumulation ? 1 : 0, split.shared_buffer ? 1 : 0});
+  tape.Record(
+      label, RowBackward, {x, weight}, out,
+      {tape.Wants(weight) ? quantized.backward : Tensor(), tape.Wants(x) ? weight : Tensor()},
+      {split.ranks, split.sequence ? 1 : 0, static_cast<std::int64_t>(split.group),
+       split.fused_accumulation ? 1 : 0, split.shared_buffer ? 1 : 0,
+       static_cast<std::int64_t>(split.fp8)});
   return out;
 }
 

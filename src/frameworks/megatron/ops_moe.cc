@@ -10,11 +10,17 @@ using program::KernelClass;
 using program::Role;
 using program::Stream;
 
-void GroupedGemm(Tape& tape, const char* label, std::int64_t rows, std::int64_t out,
-                 std::int64_t in, Bytes weights) {
+void GroupedGemm(Tape& tape, const char* label, std::array<std::int64_t, 3> shape,
+                 spec::Dtype dtype, Bytes weights) {
+  const auto [rows, out, in] = shape;
   const double flops =
       2.0 * static_cast<double>(rows) * static_cast<double>(out) * static_cast<double>(in);
-  tape.Run(KernelClass::kGemm, label, Flops(flops), weights, {rows, out, in});
+  tape.Run({.kernel = KernelClass::kGemm,
+            .label = label,
+            .flops = Flops(flops),
+            .moved = weights,
+            .shape = shape,
+            .dtype = dtype});
 }
 
 Tensor NewGradient(BackwardContext& c, int i) {
@@ -23,21 +29,24 @@ Tensor NewGradient(BackwardContext& c, int i) {
 
 void GroupedLinearBackward(BackwardContext& c) {
   Tape& tape = c.tape();
-  const Tensor& g = c.gradient();
+  const auto form = static_cast<Fp8Form>(c.number(2));
+  const Quantized quantized = Quantize(tape, c.gradient(), form, c.label());
+  const Tensor& g = quantized.forward;
   const std::int64_t in = c.InputShape(0).cols;
   const Bytes weights(c.number(1));
   Tensor dx;
   if (c.Wants(0)) {
     dx = NewGradient(c, 0);
-    GroupedGemm(tape, c.label(), g.rows(), in, g.cols(), weights);
+    GroupedGemm(tape, c.label(), {g.rows(), in, g.cols()}, g.dtype(), weights);
   }
   if (c.Wants(1)) {
     Tensor input = c.saved(0);
     if (!input.defined()) {
       input = NewGradient(c, 0);
       tape.Run(KernelClass::kElementwise, "recomputed input", Flops(), 2 * input.bytes());
+      input = Quantize(tape, input, form, c.label()).backward;
     }
-    GroupedGemm(tape, c.label(), g.rows(), g.cols(), in, weights);
+    GroupedGemm(tape, c.label(), {g.rows(), g.cols(), in}, g.dtype(), weights);
     const bool is_fused = c.number(0) != 0;
     if (!is_fused) c.Give(1, NewGradient(c, 1));
   }
@@ -91,11 +100,13 @@ void WeightedBackward(BackwardContext& c) {
 Tensor GroupedLinear(Tape& tape, const Tensor& x, const Tensor& weight, std::int64_t out,
                      const Split& split, const char* label) {
   Tensor result = tape.New({x.rows(), out}, x.dtype(), Role::kActivations, label);
-  GroupedGemm(tape, label, x.rows(), out, x.cols(), weight.bytes());
-  tape.Record(
-      label, GroupedLinearBackward, {x, weight}, result,
-      {tape.Wants(weight) && split.keeps_input ? x : Tensor(), tape.Wants(x) ? weight : Tensor()},
-      {split.fused_accumulation ? 1 : 0, weight.bytes().value()});
+  const Quantized quantized = Quantize(tape, x, split.fp8, label);
+  GroupedGemm(tape, label, {x.rows(), out, x.cols()}, quantized.forward.dtype(), weight.bytes());
+  tape.Record(label, GroupedLinearBackward, {x, weight}, result,
+              {tape.Wants(weight) && split.keeps_input ? quantized.backward : Tensor(),
+               tape.Wants(x) ? weight : Tensor()},
+              {split.fused_accumulation ? 1 : 0, weight.bytes().value(),
+               static_cast<std::int64_t>(split.fp8)});
   return result;
 }
 

@@ -160,6 +160,25 @@ Parameters HeadParameters(const plan::Plan& plan) {
   return parameters;
 }
 
+bool MultipliesInFp8(const Parameter& parameter) {
+  switch (parameter.part) {
+    case Part::kQueryKeyValue:
+    case Part::kQuery:
+    case Part::kQueryUp:
+    case Part::kKeyValueUp:
+    case Part::kOutput:
+    case Part::kUp:
+    case Part::kDown:
+    case Part::kExpertUp:
+    case Part::kExpertDown:
+    case Part::kSharedUp:
+    case Part::kSharedDown:
+      return !parameter.is_bias;
+    default:
+      return false;
+  }
+}
+
 const Parameter* Find(const Parameters& parameters, Part part, bool is_bias) {
   const auto found = std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) {
     return p.part == part && p.is_bias == is_bias;

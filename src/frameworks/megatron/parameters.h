@@ -31,6 +31,10 @@ Parameters HeadParameters(const plan::Plan& plan);
 // (megatron/training/tokenizer: make_vocab_size_divisible_by).
 std::int64_t VocabularyRows(const plan::Plan& plan);
 
+// Matrices of Transformer Engine's linears; the router's, the tables and the output matrix are
+// multiplied in the compute dtype (and so are, here, MLA's down projections).
+bool MultipliesInFp8(const Parameter& parameter);
+
 // The parameter with this part, or nullptr.
 const Parameter* Find(const Parameters& parameters, spec::Part part, bool is_bias = false);
 

@@ -26,7 +26,7 @@ enum SharedSlot : std::int32_t {
   kPlaceholder,  // one a shape of weights
 };
 
-enum State : std::int32_t { kMaster, kFirstMoment, kSecondMoment, kFp32Gradient };
+enum State : std::int32_t { kMaster, kFirstMoment, kSecondMoment, kFp32Gradient, kFp8Copy };
 
 Slot Shared(std::int32_t slot) { return {program::kSharedFrame, slot}; }
 Slot WeightSlot(std::int32_t frame, std::int32_t i) { return {frame, program::kWeightSlots + i}; }
@@ -36,6 +36,20 @@ Slot StateSlot(std::int32_t frame, std::int32_t i, State state) {
 
 Bytes SizeOf(std::int64_t elements, Dtype dtype) {
   return Bytes(elements * spec::ElementBytes(dtype));
+}
+
+// Of a parameter between steps: Float8Tensors of its own under fp8_param_gather.
+Dtype StoredDtype(const plan::Plan& plan, const Parameter& p) {
+  const bool is_fp8 = plan.fp8 && plan.fp8->parameters && MultipliesInFp8(p);
+  return is_fp8 ? Dtype::kFp8E4m3 : plan.weight_dtype;
+}
+
+// transformer_engine/pytorch/module/base.py get_weight_workspace: a copy for each layout that
+// products read and that the parameter is not itself.
+Bytes Fp8Copies(const plan::Plan& plan, const Parameter& p) {
+  if (!plan.fp8 || !MultipliesInFp8(p)) return {};
+  const std::int64_t layouts = plan.fp8_needs_transposes ? 2 : 1;
+  return (layouts - (plan.fp8->parameters ? 1 : 0)) * SizeOf(p.Elements(), Dtype::kFp8E4m3);
 }
 
 const program::Segment* Finish(Tape& tape, program::SegmentStore& store) {
@@ -61,6 +75,14 @@ States::Sums States::Total() const {
   return sums;
 }
 
+Bytes States::WeightBytes(bool experts) const {
+  Bytes bytes;
+  ForEach([&](std::int32_t, std::int32_t, const Parameter& p) {
+    if (p.is_expert == experts) bytes += SizeOf(p.Elements(), StoredDtype(plan_, p));
+  });
+  return bytes;
+}
+
 bool States::IsDistributed() const { return plan_.parallel.sharding == spec::Sharding::kZero1; }
 
 std::int64_t States::Replicas(bool experts) const {
@@ -78,8 +100,8 @@ std::int64_t States::Shard(const Parameter& parameter) const {
 const program::Segment* States::Load() const {
   Tape tape;
   ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
-    tape.AllocSlot(WeightSlot(frame, i), SizeOf(p.Elements(), plan_.weight_dtype), Role::kWeights,
-                   Label(Name(p.part)));
+    tape.AllocSlot(WeightSlot(frame, i), SizeOf(p.Elements(), StoredDtype(plan_, p)),
+                   Role::kWeights, Label(Name(p.part)));
   });
   return Finish(tape, store_);
 }
@@ -95,7 +117,7 @@ const program::Segment* States::Init() const {
     const std::int64_t count = elements[static_cast<std::size_t>(i)];
     if (count == 0) continue;
     if (IsDistributed()) {
-      tape.AllocSlot(Shared(kWeightBuffer + i), SizeOf(count, plan_.weight_dtype), Role::kWeights,
+      tape.AllocSlot(Shared(kWeightBuffer + i), WeightBytes(i == 1), Role::kWeights,
                      "weight buffer");
     }
     tape.AllocSlot(Shared(kGradientBuffer + i), SizeOf(count, plan_.gradient_dtype),
@@ -103,8 +125,8 @@ const program::Segment* States::Init() const {
   }
   if (IsDistributed()) {
     ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
-      tape.FreeSlot(WeightSlot(frame, i), SizeOf(p.Elements(), plan_.weight_dtype), Role::kWeights,
-                    Label(Name(p.part)));
+      tape.FreeSlot(WeightSlot(frame, i), SizeOf(p.Elements(), StoredDtype(plan_, p)),
+                    Role::kWeights, Label(Name(p.part)));
     });
   }
   if (plan_.master_weights) {
@@ -145,6 +167,11 @@ const program::Segment* States::FirstUse() const {
   if (const Bytes bytes = SharedBuffer(); bytes > Bytes()) {
     tape.AllocSlot(Shared(kGlobalBuffer), bytes, Role::kWorkspace, "global buffer");
   }
+  ForEach([&](std::int32_t frame, std::int32_t i, const Parameter& p) {
+    const Bytes copies = Fp8Copies(plan_, p);
+    if (copies == Bytes()) return;
+    tape.AllocSlot(StateSlot(frame, i, kFp8Copy), copies, Role::kWeightCasts, Label(Name(p.part)));
+  });
   const bool has_placeholders =
       plan_.fused_accumulation && plan_.facts.Is(plan::Fact::kPlaceholderGradients);
   std::set<std::pair<std::int64_t, std::int64_t>> shapes;
@@ -165,16 +192,13 @@ const program::Segment* States::Update(bool is_first) const {
   Tape tape;
   const Sums sums = Total();
   const std::array elements = {sums.dense, sums.experts};
-  const auto exchange = [&](Collective collective, Dtype dtype, const char* label) {
-    for (const bool experts : {false, true}) {
-      const std::int64_t count = elements[experts ? 1 : 0];
-      if (count == 0 || Replicas(experts) == 1) continue;
-      tape.Exchange(collective, experts ? Group::kExpertData : Group::kData, label,
-                    SizeOf(count, dtype), Stream::kCompute);
-    }
-  };
-  exchange(IsDistributed() ? Collective::kReduceScatter : Collective::kAllReduce,
-           plan_.gradient_dtype, "gradients");
+  for (const bool experts : {false, true}) {
+    const std::int64_t count = elements[experts ? 1 : 0];
+    if (count == 0 || Replicas(experts) == 1) continue;
+    tape.Exchange(IsDistributed() ? Collective::kReduceScatter : Collective::kAllReduce,
+                  experts ? Group::kExpertData : Group::kData, "gradients",
+                  SizeOf(count, plan_.gradient_dtype), Stream::kCompute);
+  }
   if (tied_ends_) {  // finalize_model_grads.py _allreduce_word_embedding_grads
     const std::int64_t table = VocabularyRows(plan_) * plan_.model->Text().hidden;
     tape.Exchange(Collective::kAllReduce, Group::kPipeline, "gradients of the tied word table",
@@ -217,7 +241,21 @@ const program::Segment* States::Update(bool is_first) const {
                     Role::kGradients, "gradients in fp32");
     });
   }
-  if (IsDistributed()) exchange(Collective::kAllGather, plan_.weight_dtype, "weights");
+  for (const bool experts : {false, true}) {
+    const Bytes bytes = WeightBytes(experts);
+    if (!IsDistributed() || bytes == Bytes() || Replicas(experts) == 1) continue;
+    tape.Exchange(Collective::kAllGather, experts ? Group::kExpertData : Group::kData, "weights",
+                  bytes, Stream::kCompute);
+  }
+  // In the first micro-batch after a step (is_first_microbatch): read once, each copy written.
+  Bytes casts;
+  ForEach([&](std::int32_t, std::int32_t, const Parameter& p) {
+    const Bytes copies = Fp8Copies(plan_, p);
+    if (copies > Bytes()) casts += copies + SizeOf(p.Elements(), StoredDtype(plan_, p));
+  });
+  if (casts > Bytes()) {
+    tape.Run(KernelClass::kElementwise, "weights cast to fp8", Flops(), casts);
+  }
   return Finish(tape, store_);
 }
 

@@ -40,6 +40,8 @@ class States {
     std::int64_t experts = 0;
   };
   Sums Total() const;
+  // Of the weights of one kind, as this rank holds them whole.
+  Bytes WeightBytes(bool experts) const;
   Bytes SharedBuffer() const;
   bool IsDistributed() const;
   std::int64_t Replicas(bool experts) const;
