@@ -49,7 +49,8 @@ int RunPrices(const Request& request, const Environment& environment) {
   api::PriceListOrigin origin;
   origin.provider = request.provider.empty() ? ProviderOf(file) : request.provider;
   origin.date = api::DateText(request.date.value_or(DateOf(file, environment)));
-  const Expected<api::ImportedPrices> prices = api::ImportPrices(file, origin);
+  const Expected<api::ImportedPrices> prices =
+      api::ImportPrices(file, origin, CatalogFiles(request, environment));
   if (!prices) return PrintErrors(prices.error());
   const std::string summary = Summary(*prices, origin);
   if (request.write.empty()) {

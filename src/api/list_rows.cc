@@ -1,10 +1,13 @@
 #include "api/list_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
 #include "api/list_columns.h"
+#include "time/card.h"
+#include "time/gemm.h"
 
 namespace trainfit::api {
 namespace {
@@ -24,6 +27,7 @@ struct Bought {
   std::optional<double> price;      // $/h
   std::optional<double> gib;        // usable
   std::optional<double> tflops;     // dense BF16
+  std::optional<double> delivered;  // the same, of large products
   std::optional<double> bandwidth;  // GB/s
 };
 
@@ -34,6 +38,9 @@ void SetRatios(const Bought& bought, RowBuilder* row) {
   if (bought.tflops && *bought.tflops > 0) {
     row->Set("price_per_pflop_hour", Rounded(price / (*bought.tflops / 1000)));
   }
+  if (bought.delivered && *bought.delivered > 0) {
+    row->Set("price_per_delivered_pflop_hour", Rounded(price / (*bought.delivered / 1000)));
+  }
   if (bought.bandwidth) row->Set("bandwidth_per_dollar", Rounded(*bought.bandwidth / price));
 }
 
@@ -42,11 +49,27 @@ std::optional<double> NumberAt(const Node& record, std::string_view path) {
   return node != nullptr && node->IsNumber() ? std::optional(node->real) : std::nullopt;
 }
 
+// TFLOPS of a bf16 product of 8192 in every dimension: as large as those of training, and past what
+// waves of tiles cost. Unset for a card whose rates are not known.
+std::optional<double> DeliveredTflops(const spec::Gpu& gpu) {
+  if (!gpu.bf16 || !gpu.memory_bandwidth) return std::nullopt;
+  constexpr std::int64_t kSize = 8192;
+  const time::RoofTime roof =
+      time::GemmTime({.m = kSize, .n = kSize, .k = kSize}, time::MakeCard(gpu));
+  const double seconds = std::max(roof.compute, roof.memory);
+  if (seconds <= 0) return std::nullopt;
+  return 2.0 * kSize * kSize * kSize / seconds / 1e12;
+}
+
 void SetAge(std::string_view date, const std::optional<report::Date>& today, RowBuilder* row) {
   if (!today) return;
   const bool is_old = report::IsStalePrice(date, today);
   row->Set("price_is_old", is_old);
   if (is_old) row->MarkOld();
+}
+
+std::optional<double> Times(std::int64_t count, std::optional<double> value) {
+  return value ? std::optional(*value * static_cast<double>(count)) : std::nullopt;
 }
 
 Diagnostics FillGpu(const Catalog& catalog, const std::string& id, const Node& record,
@@ -70,6 +93,7 @@ Diagnostics FillGpu(const Catalog& catalog, const std::string& id, const Node& r
   row->Set("price_date", offer.price_date);
   SetAge(offer.price_date, today, row);
   SetRatios({each, gib, NumberAt(record, "peak.bf16_dense_tflops"),
+             Times(gpu->devices_per_card, DeliveredTflops(gpu->gpu)),
              NumberAt(record, "memory.bandwidth_gb_per_s")},
             row);
   return {};
@@ -83,12 +107,9 @@ Diagnostics FillInstance(const Catalog& catalog, const Node& record,
   if (!gpu) return gpu.error();
   const auto card = catalog.Facts(Kind::kGpu, instance->offer.gpu_id);
   if (!card) return card.error();
-  const auto count = static_cast<double>(instance->offer.gpus);
-  const auto times_count = [&](std::optional<double> value) {
-    return value ? std::optional(*value * count) : std::nullopt;
-  };
+  const std::int64_t count = instance->offer.gpus;
   const double gib = InGiB(gpu->record.gpu.memory_usable) *
-                     static_cast<double>(gpu->record.devices_per_card) * count;
+                     static_cast<double>(gpu->record.devices_per_card * count);
   row->Set("usable", Rounded(gib));
   row->Set("sold_per_gpu", instance->sold_per_gpu);
   if (instance->offer.host_memory) {
@@ -97,10 +118,12 @@ Diagnostics FillInstance(const Catalog& catalog, const Node& record,
   if (const Node* region = record.Find("region")) row->Set("region", ValueOf(region));
   const std::optional<double> price = row->Number("price");
   if (!price) return {};
-  row->Set("price_per_gpu", Rounded(*price / count));
+  row->Set("price_per_gpu", Rounded(*price / static_cast<double>(count)));
   SetAge(instance->offer.price_date, today, row);
-  SetRatios({price, gib, times_count(NumberAt(*card, "peak.bf16_dense_tflops")),
-             times_count(NumberAt(*card, "memory.bandwidth_gb_per_s"))},
+  SetRatios({price, gib, Times(count, NumberAt(*card, "peak.bf16_dense_tflops")),
+             Times(instance->offer.gpus * gpu->record.devices_per_card,
+                   DeliveredTflops(gpu->record.gpu)),
+             Times(count, NumberAt(*card, "memory.bandwidth_gb_per_s"))},
             row);
   return {};
 }

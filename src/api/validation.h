@@ -10,9 +10,13 @@ using validate::AccuracyPage;
 using validate::GroupBy;
 using validate::ParseGroupBy;
 using validate::RenderOptions;
-using validate::Validate;
 using validate::Validation;
 using validate::ValidationJson;
 using validate::ValidationText;
+
+// `catalog_files`: a user's own hardware and models, on top of what is built in.
+Expected<Validation> Validate(const std::vector<std::string>& paths,
+                              const std::vector<std::string>& catalog_files,
+                              const validate::Progress& progress = {});
 
 }  // namespace trainfit::api

@@ -58,7 +58,8 @@ void Complain(Diagnostics errors, int line, Diagnostics& bad_lines) {
 
 }  // namespace
 
-Expected<Validation> Validate(const std::vector<std::string>& paths, const Progress& progress) {
+Expected<Validation> Validate(const std::vector<std::string>& paths,
+                              const catalog::Catalog& catalog, const Progress& progress) {
   Validation validation;
   std::vector<Record> records;
   for (const std::string& path : paths) {
@@ -76,7 +77,6 @@ Expected<Validation> Validate(const std::vector<std::string>& paths, const Progr
       if (validation.bad_lines.size() >= kMostBadLines) return Fail(validation.bad_lines);
     }
   }
-  const catalog::Catalog catalog;
   ModelFinder models(catalog);
   for (Record& record : records) {
     if (progress) progress(validation.rows.size(), records.size());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/expected.h"
+#include "catalog/catalog.h"
 #include "validate/score.h"
 
 namespace trainfit::validate {
@@ -22,6 +23,7 @@ using Progress = std::function<void(std::size_t, std::size_t)>;
 
 // Reads JSON Lines files of the truth schema and predicts every record. Blank lines are nothing.
 // Errors: a file that cannot be read at all. A line that is no record becomes one of `bad_lines`.
-Expected<Validation> Validate(const std::vector<std::string>& paths, const Progress& progress = {});
+Expected<Validation> Validate(const std::vector<std::string>& paths,
+                              const catalog::Catalog& catalog, const Progress& progress = {});
 
 }  // namespace trainfit::validate

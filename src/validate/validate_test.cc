@@ -228,7 +228,7 @@ TEST(Score, AnOutOfMemoryRunHasNoErrorButAVerdict) {
 }
 
 TEST(Validate, AFileThatIsNotThereIsAnError) {
-  EXPECT_FALSE(Validate({"no/such/file.jsonl"}).has_value());
+  EXPECT_FALSE(Validate({"no/such/file.jsonl"}, catalog::Catalog()).has_value());
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Threshold {
 TEST(MemoryPublished, ErrorsStayBelowWhatWasReached) {
   std::error_code error;
   if (!std::filesystem::exists(kFile, error)) GTEST_SKIP() << kFile << " is not here";
-  const Expected<Validation> validation = Validate({kFile});
+  const Expected<Validation> validation = Validate({kFile}, catalog::Catalog());
   ASSERT_TRUE(validation.has_value());
   EXPECT_TRUE(validation->bad_lines.empty());
   const std::vector<Group> groups = Summarize(validation->rows, GroupBy::kSource);
