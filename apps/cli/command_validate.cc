@@ -34,9 +34,9 @@ class ProgressLine {
 
 int RunValidate(const Request& request, const Environment& environment) {
   ProgressLine line;
-  const Expected<api::Validation> validation = api::Validate(
-      request.files, CatalogFiles(request, environment),
-      [&](std::size_t done, std::size_t total) { line.Show(done, total); });
+  const Expected<api::Validation> validation =
+      api::Validate(request.files, CatalogFiles(request, environment),
+                    [&](std::size_t done, std::size_t total) { line.Show(done, total); });
   line.Clear();
   if (!validation.has_value()) return PrintErrors(validation.error());
   if (!request.write_accuracy.empty() &&

@@ -120,11 +120,11 @@ Diagnostics FillInstance(const Catalog& catalog, const Node& record,
   if (!price) return {};
   row->Set("price_per_gpu", Rounded(*price / static_cast<double>(count)));
   SetAge(instance->offer.price_date, today, row);
-  SetRatios({price, gib, Times(count, NumberAt(*card, "peak.bf16_dense_tflops")),
-             Times(instance->offer.gpus * gpu->record.devices_per_card,
-                   DeliveredTflops(gpu->record.gpu)),
-             Times(count, NumberAt(*card, "memory.bandwidth_gb_per_s"))},
-            row);
+  SetRatios(
+      {price, gib, Times(count, NumberAt(*card, "peak.bf16_dense_tflops")),
+       Times(instance->offer.gpus * gpu->record.devices_per_card, DeliveredTflops(gpu->record.gpu)),
+       Times(count, NumberAt(*card, "memory.bandwidth_gb_per_s"))},
+      row);
   return {};
 }
 
