@@ -243,7 +243,8 @@ constexpr Option kOptions[] = {
      .words = WordsUpTo<Sharding::kFsdp2>},
     {.name = "offload",
      .metavar = "WHAT",
-     .help = "keep on the host (ZeRO): optimizer, params or both; optimizer=nvme: on a disk",
+     .help = "keep on the host: optimizer, params or both (FSDP: params for all); optimizer=nvme: "
+             "on a disk",
      .group = Group::kCase,
      .commands = kFitBit,
      .apply = SetOffload},

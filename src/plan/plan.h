@@ -82,6 +82,8 @@ struct Plan {
   spec::Dtype weight_dtype = spec::Dtype::kBf16;  // of trained (full) or frozen (LoRA) weights
   spec::Dtype adapter_dtype = spec::Dtype::kFp32;
   bool reshard_after_forward = true;
+  bool offload_shards = false;          // FSDP: shards lie on the host and are updated there
+  bool gradients_view_buckets = false;  // DDP: gradients lie in the buckets, not beside them
   spec::Dtype reduce_dtype = spec::Dtype::kBf16;  // FSDP's sums of gradients over the ranks
   bool autocast = false;
   spec::Optimizer optimizer = spec::Optimizer::kAdamW;

@@ -450,12 +450,21 @@ class Resolver {
     }
     if (IsZero(plan_.parallel.sharding) && !plan_.facts.Is(Fact::kModelParallel)) {
       ResolveZero(recipe_, plan_, errors_);
-    } else if (recipe_.zero != spec::ZeroRecipe{}) {
+    } else if (ZeroSettings() != spec::ZeroRecipe{}) {
       errors_.push_back(Error("contradiction",
                               fmt::format("settings of ZeRO were given, but sharding is {}",
                                           Name(plan_.parallel.sharding)),
                               "--sharding zero3"));
     }
+  }
+
+  // Those that nothing but ZeRO has.
+  spec::ZeroRecipe ZeroSettings() const {
+    spec::ZeroRecipe settings = recipe_.zero;
+    if (!IsFsdp(plan_.parallel.sharding)) return settings;
+    settings.offload_param.reset();
+    settings.offload_optimizer.reset();
+    return settings;
   }
 
   void CheckSharding(Sharding sharding, std::int64_t replicas) {

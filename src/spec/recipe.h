@@ -148,8 +148,9 @@ struct Recipe {
   std::optional<LoraRecipe> lora;
   std::optional<Sharding> sharding;
   ZeroRecipe zero;
-  std::optional<Dtype> load_dtype;            // of the frozen base
-  std::optional<bool> reshard_after_forward;  // FSDP: off keeps whole weights until backward
+  std::optional<Dtype> load_dtype;             // of the frozen base
+  std::optional<bool> reshard_after_forward;   // FSDP: off keeps whole weights until backward
+  std::optional<bool> gradients_view_buckets;  // DDP's gradient_as_bucket_view
   std::optional<Dtype> reduce_dtype;  // in which shards of gradients are summed over the ranks
   std::optional<Quantization> quantization;  // QLoRA; nf4 when nothing is said
   std::optional<bool> double_quantization;   // QLoRA

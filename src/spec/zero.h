@@ -23,7 +23,7 @@ struct ZeroRecipe {
   std::optional<bool> pin_memory;
   std::optional<bool> init_partitioned;  // zero.Init around from_pretrained
   std::optional<Offload> offload_optimizer;
-  std::optional<Offload> offload_param;
+  std::optional<Offload> offload_param;  // under FSDP: CPUOffload, of gradients and states as well
   bool operator==(const ZeroRecipe&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "catalog/fabric.h"
+#include "plan/fsdp.h"
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
 #include "validate/interconnect.h"
@@ -274,7 +275,15 @@ spec::Offload OffloadOf(const Run& run, std::string_view what) {
 }
 
 void SetZero(const Run& run, const KnownFramework& framework, Recipe& recipe) {
-  if (!recipe.sharding || !plan::IsZero(*recipe.sharding)) return;
+  if (!recipe.sharding) return;
+  // FSDP's NO_SHARD sums one flat gradient a unit where it lies.
+  recipe.gradients_view_buckets =
+      run.parallel.Find("fsdp") != nullptr && *recipe.sharding == spec::Sharding::kDdp;
+  const bool is_fsdp = plan::IsFsdp(*recipe.sharding);
+  if (is_fsdp && OffloadOf(run, "params") == spec::Offload::kCpu) {
+    recipe.zero.offload_param = spec::Offload::kCpu;
+  }
+  if (!plan::IsZero(*recipe.sharding)) return;
   recipe.zero.offload_optimizer = OffloadOf(run, "optimizer");
   recipe.zero.offload_param = OffloadOf(run, "params");
   if (*recipe.sharding != spec::Sharding::kZero3 && framework.zero2_bucket > 0) {

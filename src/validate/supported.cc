@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "plan/fsdp.h"
 #include "plan/zero.h"
 #include "validate/frameworks_known.h"
 #include "validate/megatron_run.h"
@@ -103,7 +104,8 @@ Reason Parallel(const Run& run) {
   if (is_deepspeed && !plan::IsZero(ShardingOf(run))) {
     return "DeepSpeed: stage 1, 2 or 3 not stated";
   }
-  constexpr std::array<std::string_view, 3> kStrategies = {"", "full_shard", "shard_grad_op"};
+  constexpr std::array<std::string_view, 4> kStrategies = {"", "full_shard", "shard_grad_op",
+                                                           "no_shard"};
   const Node* strategy = run.parallel.Find("fsdp");
   if (strategy != nullptr && !IsOneOf(WithoutRemark(strategy->text), kStrategies)) {
     return "FSDP strategy " + strategy->text;
@@ -111,7 +113,12 @@ Reason Parallel(const Run& run) {
   return std::nullopt;
 }
 
-// What DeepSpeed offloads; other ways to do it have no lowering yet.
+bool OffloadsShards(const Run& run) {
+  const Node* parameters = run.offload.Find("params");
+  return plan::IsFsdp(ShardingOf(run)) && parameters != nullptr && parameters->text == "cpu";
+}
+
+// What DeepSpeed and FSDP offload; other ways to do it have no lowering yet.
 Reason Offload(const Run& run) {
   for (const config::Member& member : run.offload.members) {
     const std::string& where = member.value.text;
@@ -119,7 +126,8 @@ Reason Offload(const Run& run) {
     const bool is_zero = plan::IsZero(ShardingOf(run));
     const bool is_known = (member.key == "optimizer" || member.key == "params") &&
                           (where == "cpu" || where == "nvme");
-    if (!is_zero || !is_known) return "offload of " + member.key;
+    const bool is_fsdp = is_known && where == "cpu" && OffloadsShards(run);
+    if (!(is_zero && is_known) && !is_fsdp) return "offload of " + member.key;
   }
   return std::nullopt;
 }
@@ -210,6 +218,7 @@ spec::Sharding ShardingOf(const Run& run) {
   const bool is_alone = run.gpus.value_or(1) <= 1;
   const FrameworkMatch match = MatchFramework(run.framework);
   if (!is_alone && run.parallel.Find("fsdp") != nullptr) {
+    if (WithoutRemark(run.parallel.Find("fsdp")->text) == "no_shard") return spec::Sharding::kDdp;
     if (Setting(run, "fsdp") == "FSDP1") return spec::Sharding::kFsdp1;
     if (run.parallel.Find("fsdp")->text.ends_with("(FSDP2)")) return spec::Sharding::kFsdp2;
     return match.known != nullptr ? match.known->fsdp : spec::Sharding::kFsdp1;

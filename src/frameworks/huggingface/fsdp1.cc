@@ -33,18 +33,20 @@ constexpr Slot kFlatGradient{0, program::kBoundarySlots + 4};
 constexpr Slot kShardedGradient{0, program::kBoundarySlots + 5};
 constexpr Slot kPassing{0, program::kBoundarySlots + 6};  // lives inside one leaf
 constexpr Slot kReduceInput{0, program::kBoundarySlots + 7};
+constexpr Slot kHostGradient{0, program::kBoundarySlots + 10};
 constexpr std::int32_t kInFlight = program::kWeightSlots + (1 << 14);
 
 // What happens to one unit, each a leaf at the unit's frame.
 struct Unit {
-  const Segment* gather = nullptr;       // the whole flat parameters appear
-  const Segment* wait = nullptr;         // computation goes on once they are there
-  const Segment* reshard = nullptr;      // they disappear
-  const Segment* flatten = nullptr;      // the parameters' gradients → the flat gradient
-  const Segment* add = nullptr;          // … → added to the flat gradient that is there
-  const Segment* reduce = nullptr;       // the flat gradient → its shard
-  const Segment* reduce_more = nullptr;  // … → added to the shard that is there
-  const Segment* zero_grad = nullptr;    // the shard disappears
+  const Segment* gather = nullptr;         // the whole flat parameters appear
+  const Segment* wait = nullptr;           // computation goes on once they are there
+  const Segment* reshard = nullptr;        // they disappear
+  const Segment* flatten = nullptr;        // the parameters' gradients → the flat gradient
+  const Segment* add = nullptr;            // … → added to the flat gradient that is there
+  const Segment* reduce = nullptr;         // the flat gradient → its shard
+  const Segment* reduce_more = nullptr;    // … → added to the shard that is there
+  const Segment* zero_grad = nullptr;      // the shard disappears
+  const Segment* host_gradient = nullptr;  // room for it on the host appears, for good
   Bytes whole;
 };
 
@@ -84,6 +86,12 @@ class UnitRecorder {
       Free(tape, kShardedGradient, sharded_, Role::kGradients, "sharded gradients",
            Stream::kReduceScatter);
     });
+    // _flat_param.py init_flat_param_attributes: _cpu_grad is as large as the shard, frozen or not.
+    unit.host_gradient = Leaf([&](Tape& tape) {
+      if (!plan_.offload_shards || held_ == Bytes()) return;
+      tape.AllocSlot(kHostGradient, held_, Role::kGradients, "gradients on the host",
+                     Place::kPinned);
+    });
     return unit;
   }
 
@@ -91,7 +99,9 @@ class UnitRecorder {
   void AddFrame(const Frame& frame) {
     for (std::int32_t i = 0; i < frame.size(); ++i) {
       if (frame.held(i).quantized_4bit) {
-        frozen_ += Padded(GatheredWords(frame, i).value(), 1);
+        const Bytes words = Padded(GatheredWords(frame, i).value(), 1);
+        frozen_ += words;
+        held_ += PerRank(words);
       } else {
         const program::Leaf leaf = frame.WeightLeaf(i);
         Add(leaf, frame.held(i).dtype);
@@ -103,6 +113,8 @@ class UnitRecorder {
     }
   }
 
+  Bytes PerRank(Bytes whole) const { return Bytes(whole.value() / plan_.parallel.data); }
+
   Bytes Padded(std::int64_t elements, std::int64_t element_bytes) const {
     return Bytes(CeilDiv(elements, plan_.parallel.data) * plan_.parallel.data * element_bytes);
   }
@@ -111,6 +123,7 @@ class UnitRecorder {
   void Add(const program::Leaf& leaf, Dtype stored) {
     const std::int64_t elements = leaf.shape.rows * leaf.shape.cols;
     const Bytes whole = Padded(elements, spec::ElementBytes(leaf.dtype));
+    held_ += PerRank(Padded(elements, spec::ElementBytes(stored)));
     if (!leaf.trainable) {
       frozen_ += whole;
       return;
@@ -145,16 +158,22 @@ class UnitRecorder {
   }
 
   // _flat_param.py pre_unshard, unshard, post_unshard: shards that are held in another type are
-  // cast first, and the cast goes once it has been gathered.
+  // cast first, and the cast goes once it has been gathered. Shards on the host are copied
+  // (pre_unshard: flat_param_to the device, or _use_low_precision_shard).
   void Gather(Tape& tape) {
-    Alloc(tape, kPassing, cast_, Role::kCommunication, "cast of the shard", Stream::kCopy);
+    const Bytes cast = plan_.offload_shards ? PerRank(frozen_ + trained_) : cast_;
+    Alloc(tape, kPassing, cast, Role::kCommunication, "cast of the shard", Stream::kCopy);
+    if (plan_.offload_shards) {
+      tape.Run(program::KernelClass::kCopy, "shards to the GPU", Flops(), cast, {}, Stream::kCopy);
+      tape.Wait(Stream::kAllGather, Stream::kCopy);
+    }
     Alloc(tape, kFrozenFlat, frozen_, Role::kCommunication, "unsharded weights",
           Stream::kAllGather);
     Alloc(tape, kTrainedFlat, trained_, Role::kCommunication, "unsharded weights",
           Stream::kAllGather);
     tape.Exchange(program::Collective::kAllGather, program::Group::kData, "all-gather",
                   frozen_ + trained_, Stream::kAllGather);
-    Free(tape, kPassing, cast_, Role::kCommunication, "cast of the shard", Stream::kCopy);
+    Free(tape, kPassing, cast, Role::kCommunication, "cast of the shard", Stream::kCopy);
   }
 
   void Flatten(Tape& tape, Slot flat) {
@@ -189,12 +208,17 @@ class UnitRecorder {
       Free(tape, kReduceInput, reduced_, Role::kCommunication, "reduce-scatter input", kStream);
     }
     Free(tape, kFlatGradient, gradient_, Role::kGradients, "unsharded gradients", Stream::kCompute);
+    if (plan_.offload_shards) {  // _offload_grad
+      tape.Run(program::KernelClass::kCopy, "gradients to the host", Flops(), sharded_, {},
+               kStream);
+    }
   }
 
   const plan::Plan& plan_;
   program::SegmentStore& store_;
   Bytes frozen_;  // flat parameters as gathered, padded to the ranks
   Bytes trained_;
+  Bytes held_;           // the shard as it lies between steps
   Bytes cast_;           // shard in the compute dtype, where that is another
   Bytes gradient_;       // flat, in the compute dtype
   Bytes reduced_;        // flat, in the reduce dtype
@@ -246,6 +270,9 @@ class Fsdp1 : public Sharding {
     }
     tape.Cut();
     children.push_back({tape.Finish(store_).front(), 0});
+    children.push_back({root_.host_gradient, 0});
+    frames_.AppendLayers(children, false,
+                         [this](const Position& p) { return UnitOf(p.kind).host_gradient; });
   }
 
   void BeginForward(Children& children) override {
@@ -288,18 +315,24 @@ class Fsdp1 : public Sharding {
 
   void EndBackward(Children& children, Round round) override {
     Finish(root_, root_.reshard, round, children);
+    // _flat_param.py prepare_gradient_for_optim: the one on the host takes its place.
+    if (round.sync && Offloads()) ZeroGrad(children);
   }
 
   // With use_orig_params zero_grad cannot reach the flat gradients; they go in the next forward
   // (_clear_grads_if_needed), where nothing else has been made yet.
   void AppendUpdate(Children& children, bool is_first) override {
     AppendPlainUpdate(frames_, children, is_first);
+    if (!Offloads()) ZeroGrad(children);
+  }
+
+ private:
+  bool Offloads() const { return frames_.plan().offload_shards; }
+  void ZeroGrad(Children& children) const {
     children.push_back({root_.zero_grad, 0});
     frames_.AppendLayers(children, false,
                          [this](const Position& p) { return UnitOf(p.kind).zero_grad; });
   }
-
- private:
   const Unit& UnitOf(std::int32_t kind) const { return units_[static_cast<std::size_t>(kind)]; }
 
   void Finish(const Unit& unit, const Segment* reshard, Round round, Children& children) const {

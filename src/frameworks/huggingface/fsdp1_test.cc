@@ -229,5 +229,57 @@ TEST(Fsdp1, IntegersCannotBeSharded) {
           .has_value());
 }
 
+// CPUOffload: between steps nothing of the model is on the GPU, and the host holds its shards and
+// as much again for their gradients, then the states.
+TEST(Fsdp, OffloadedShardsLieOnTheHost) {
+  const auto net = [](const program::Program& program, Phase phase, Place place) {
+    for (const program::PhaseProgram& candidate : program.ranks.front().phases) {
+      if (candidate.phase != phase) continue;
+      return static_cast<double>(candidate.segment->summary(place).net.value());
+    }
+    return -1.0;
+  };
+  for (const auto sharding : {spec::Sharding::kFsdp1, spec::Sharding::kFsdp2}) {
+    spec::Recipe recipe = RecipeOf(Method::kFull, Precision::kBf16Pure, 512);
+    recipe.sharding = sharding;
+    recipe.zero.offload_param = spec::Offload::kCpu;
+    spec::Machine machine;
+    machine.gpus_per_node = 4;
+    const program::Program program =
+        BuildProgram(plan::ResolvePlan(recipe, LlamaStyle(), machine,
+                                       FindFacts("transformers", kVersions).value())
+                         .value());
+    const double shard = kParameters * 2 / 4;
+    EXPECT_EQ(net(program, Phase::kLoad, Place::kGpu), 0);
+    EXPECT_NEAR(net(program, Phase::kLoad, Place::kPinned), shard, shard / 1000);
+    EXPECT_EQ(net(program, Phase::kFirstStep, Place::kGpu), 0);
+    EXPECT_NEAR(net(program, Phase::kFirstStep, Place::kHost), 2 * shard, shard / 1000);
+    EXPECT_EQ(net(program, Phase::kSteadyStep, Place::kHost), 0);
+    const double gradients = sharding == spec::Sharding::kFsdp1 ? shard : 0;
+    EXPECT_NEAR(net(program, Phase::kInit, Place::kPinned), gradients, shard / 1000);
+  }
+}
+
+TEST(Fsdp, OffloadIsOfEverythingAndForTorchsOptimizers) {
+  const auto resolves = [](auto change) {
+    spec::Recipe recipe = RecipeOf(Method::kFull, Precision::kBf16Pure, 512);
+    recipe.sharding = spec::Sharding::kFsdp1;
+    recipe.zero.offload_param = spec::Offload::kCpu;
+    change(recipe);
+    spec::Machine machine;
+    machine.gpus_per_node = 4;
+    return plan::ResolvePlan(recipe, LlamaStyle(), machine,
+                             FindFacts("transformers", kVersions).value())
+        .has_value();
+  };
+  EXPECT_TRUE(resolves([](spec::Recipe&) {}));
+  EXPECT_FALSE(resolves([](spec::Recipe& r) { r.zero.offload_param = spec::Offload::kNvme; }));
+  EXPECT_FALSE(resolves([](spec::Recipe& r) { r.optimizer = spec::Optimizer::kAdamW8bit; }));
+  EXPECT_FALSE(resolves([](spec::Recipe& r) {
+    r.zero.offload_param.reset();
+    r.zero.offload_optimizer = spec::Offload::kCpu;
+  }));
+}
+
 }  // namespace
 }  // namespace trainfit::frameworks::huggingface

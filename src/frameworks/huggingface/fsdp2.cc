@@ -93,7 +93,7 @@ class UnitRecorder {
     unit.zero_grad = Leaf([&](Tape& tape) {
       if (reduced_ == Bytes()) return;
       tape.FreeSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
-                    Place::kGpu, Stream::kReduceScatter);
+                    GradientPlace(), Stream::kReduceScatter);
     });
     return unit;
   }
@@ -151,6 +151,9 @@ class UnitRecorder {
     tape.FreeSlot(slot, bytes, Role::kCommunication, label, Place::kGpu, stream);
   }
 
+  // foreach_reduce (_fsdp_collectives.py): to the host, where they are added up.
+  Place GradientPlace() const { return plan_.offload_shards ? Place::kHost : Place::kGpu; }
+
   Stream ReduceInputStream() const {
     return plan_.facts.Is(plan::Fact::kReduceInputAside) ? Stream::kReduceScatter
                                                          : Stream::kCompute;
@@ -160,9 +163,13 @@ class UnitRecorder {
   void Gather(Tape& tape) {
     tape.AllocSlot(kGather, gathered_, Role::kCommunication, "gather buffer", Place::kGpu,
                    Stream::kAllGather);
-    if (IsMixed(plan_) && reduced_ > Bytes()) {
-      Pass(tape, kPassing, Bytes(gathered_.value() / plan_.parallel.data), "cast of the shard",
-           Stream::kAllGather);
+    const Bytes shard(gathered_.value() / plan_.parallel.data);
+    if (plan_.offload_shards || (IsMixed(plan_) && reduced_ > Bytes())) {
+      Pass(tape, kPassing, shard, "cast of the shard", Stream::kAllGather);
+    }
+    if (plan_.offload_shards) {  // _fsdp_param.py all_gather_inputs: to(device)
+      tape.Run(program::KernelClass::kCopy, "shards to the GPU", Flops(), shard, {},
+               Stream::kAllGather);
     }
     tape.Exchange(program::Collective::kAllGather, program::Group::kData, "all-gather", gathered_,
                   Stream::kAllGather);
@@ -187,7 +194,11 @@ class UnitRecorder {
                   reduced_, Stream::kReduceScatter);
     if (!is_there) {
       tape.AllocSlot(kShardedGradients, sharded_gradients_, Role::kGradients, "sharded gradients",
-                     Place::kGpu, Stream::kReduceScatter);
+                     GradientPlace(), Stream::kReduceScatter);
+    }
+    if (plan_.offload_shards) {
+      tape.Run(program::KernelClass::kCopy, "gradients to the host", Flops(), sharded_gradients_,
+               {}, Stream::kReduceScatter);
     }
     tape.FreeSlot(kPassing, output, Role::kCommunication, "reduce-scatter output", Place::kGpu,
                   Stream::kReduceScatter);

@@ -67,7 +67,7 @@ class Replicated : public Sharding {
   }
 
   void AppendInit(Children& children) override {
-    if (!IsDdp()) return;
+    if (!IsDdp() || frames_.plan().gradients_view_buckets) return;
     children.push_back({frames_.EveryFrame([this](const Frame& frame) {
                           return RecordDdpBuckets(frame, frames_.store());
                         }),
@@ -119,10 +119,19 @@ void AppendPlainUpdate(const ModelFrames& frames, Children& children, bool is_fi
   if (is_first) {
     add([&](const Frame& f) { return RecordStates(f, plan, store); });
   }
+  const auto wait = [&](program::Stream stream, program::Stream awaited) {
+    program::Tape tape;
+    tape.Wait(stream, awaited);
+    tape.Cut();
+    children.push_back({tape.Finish(store).front(), 0});
+  };
+  using program::Stream;
+  if (plan.offload_shards) wait(Stream::kCopy, Stream::kReduceScatter);
   add([&](const Frame& f) { return RecordClip(f, store); });
   add([&](const Frame& f) { return RecordForeachTemporaries(f, plan, store, true); });
   add([&](const Frame& f) { return RecordUpdate(f, plan, store); });
   add([&](const Frame& f) { return RecordForeachTemporaries(f, plan, store, false); });
+  if (plan.offload_shards) wait(Stream::kCompute, Stream::kCopy);
 }
 
 }  // namespace trainfit::frameworks::huggingface

@@ -8,6 +8,7 @@
 namespace trainfit::frameworks::huggingface {
 namespace {
 
+using program::Place;
 using program::Role;
 using program::Slot;
 using program::Tape;
@@ -101,7 +102,8 @@ void LoadGrouped(Tape& tape, const Frame& frame, std::int32_t i, spec::Quantizat
     size.packed = ShardBytes(frame.plan(), {size.packed.value(), 1}, Dtype::kUint8);
     size.zeros = ShardBytes(frame.plan(), {size.zeros.value(), 1}, Dtype::kUint8);
   }
-  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, label);
+  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, label,
+                 ShardsGroupedWords(frame.plan()) ? WeightPlace(frame.plan()) : Place::kGpu);
   std::int32_t state = 0;
   for (const Bytes bytes : {size.scales, size.zeros, size.order}) {
     if (bytes.value() == 0) continue;
@@ -116,12 +118,14 @@ void LoadQuantized(Tape& tape, const Frame& frame, std::int32_t i, const plan::P
   QuantizedSize size = FourBitSize(elements, plan.double_quantization);
   // The packed matrix is sharded; its scales (quant_state) stay whole on each rank. ZeRO-3 cuts it
   // later, when the engine takes the model over.
-  if (plan.parallel.sharding != spec::Sharding::kZero3) {
+  const bool is_cut_later = plan.parallel.sharding == spec::Sharding::kZero3;
+  if (!is_cut_later) {
     size.packed = Bytes(Elements(Shard(plan, {size.packed.value(), 1})));
   }
   const program::Tensor full =
       tape.NewBytes(SizeOf(elements, plan.compute_dtype), Role::kTemporary, "weight to quantize");
-  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Label(Name(tensor.part)));
+  tape.AllocSlot(frame.WeightSlot(i), size.packed, Role::kWeights, Label(Name(tensor.part)),
+                 is_cut_later ? Place::kGpu : WeightPlace(plan));
   std::int32_t state = 0;
   for (const Bytes bytes : {size.absmax, kCodeTable, size.nested_absmax}) {
     if (bytes.value() == 0) continue;
@@ -164,6 +168,8 @@ Bytes GatheredWords(const Frame& frame, std::int32_t i) {
 }
 
 program::Place WeightPlace(const plan::Plan& plan) {
+  // _flat_param.py init_flat_param_attributes, _fsdp_param.py _init_sharded_param: pinned.
+  if (plan.offload_shards) return program::Place::kPinned;
   if (plan.parallel.sharding != spec::Sharding::kZero3) return program::Place::kGpu;
   switch (plan.zero.offload_param) {
     case spec::Offload::kNone:
@@ -175,6 +181,15 @@ program::Place WeightPlace(const plan::Plan& plan) {
   }
   return program::Place::kGpu;
 }
+
+namespace {
+
+// ZeRO-3's engine moves adapters when it takes the model over.
+Place AdapterPlace(const plan::Plan& plan) {
+  return plan.offload_shards ? WeightPlace(plan) : Place::kGpu;
+}
+
+}  // namespace
 
 Bytes ShardBytes(const plan::Plan& plan, program::Shape whole, Dtype dtype) {
   return SizeOf(Elements(Shard(plan, whole)), dtype);
@@ -245,7 +260,7 @@ const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore
       const program::Leaf leaf = frame.AdapterLeaf(i, n);
       const std::int64_t shard = Elements(Shard(frame.plan(), leaf.shape));
       tape.AllocSlot(leaf.weight, SizeOf(shard, frame.plan().adapter_dtype), Role::kAdapterWeights,
-                     leaf.label);
+                     leaf.label, AdapterPlace(frame.plan()));
     }
   }
   return Finish(tape, store);
@@ -258,7 +273,8 @@ const program::Segment* RecordStates(const Frame& frame, const plan::Plan& plan,
     const StateBytes states = StatesOf(t, plan);
     for (int i = 0; i < states.count; ++i) {
       tape.AllocSlot(frame.StateSlot(t.number, i), states.bytes[static_cast<std::size_t>(i)],
-                     Role::kOptimizerState, t.label);
+                     Role::kOptimizerState, t.label,
+                     plan.offload_shards ? Place::kHost : Place::kGpu);
     }
   }
   return Finish(tape, store);
@@ -295,7 +311,7 @@ const program::Segment* RecordClip(const Frame& frame, program::SegmentStore& st
   Tape tape;
   Bytes bytes;
   for (const Trained& t : TrainedTensors(frame)) bytes += SizeOf(t.elements, t.dtype);
-  if (bytes > Bytes()) {
+  if (bytes > Bytes() && !frame.plan().offload_shards) {
     tape.Run(program::KernelClass::kReduction, "gradient norm", Flops(), bytes);
     tape.Run(program::KernelClass::kElementwise, "gradient clipping", Flops(), 2 * bytes);
   }
@@ -303,6 +319,11 @@ const program::Segment* RecordClip(const Frame& frame, program::SegmentStore& st
 }
 
 namespace {
+
+// States and temporaries of the update: beside the weights.
+Place UpdatePlace(const plan::Plan& plan) {
+  return plan.offload_shards ? Place::kHost : Place::kGpu;
+}
 
 struct UpdateCost {
   Bytes moved;
@@ -351,7 +372,9 @@ const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
     program::Tensor weight;
     const bool is_loop =
         plan.optimizer == Optimizer::kAdamW && plan.optimizer_loop == spec::OptimizerLoop::kForLoop;
-    if (is_loop) first = tape.NewBytes(bytes, Role::kTemporary, "AdamW denominator");
+    if (is_loop) {
+      first = tape.NewBytes(bytes, Role::kTemporary, "AdamW denominator", UpdatePlace(plan));
+    }
     if (plan.optimizer == Optimizer::kAdafactor) {
       // transformers/optimization.py Adafactor.step: update = grad² + eps, then rebuilt, in fp32,
       // beside fp32 copies of a 16-bit gradient and weight.
@@ -364,7 +387,10 @@ const program::Segment* RecordUpdate(const Frame& frame, const plan::Plan& plan,
           tape.NewBytes(SizeOf(t.elements, Dtype::kFp32), Role::kTemporary, "Adafactor update");
     }
     const UpdateCost cost = CostOf(t, plan);
-    if (IsMultiTensor(plan)) {
+    if (plan.offload_shards) {
+      tape.Run(program::KernelClass::kHostOptimizer, "optimizer step on the host", Flops(),
+               cost.moved, {}, program::Stream::kCopy);
+    } else if (IsMultiTensor(plan)) {
       together.moved += cost.moved;
       together.kernels = cost.kernels;
     } else {

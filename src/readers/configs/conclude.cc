@@ -385,10 +385,16 @@ class Conclusion {
     const std::string_view strategy = draft_.Word(Term::kFsdpStrategy);
     if (strategy == "no_shard") {
       recipe_.sharding = Sharding::kDdp;
+      recipe_.gradients_view_buckets = true;  // one flat gradient a unit, summed where it lies
     } else if (!strategy.empty() && strategy != "full_shard" && strategy != "true") {
       Refuse(Term::kFsdpStrategy, fmt::format("FSDP with {}", strategy));
     }
-    if (draft_.Flag(Term::kFsdpOffload)) Refuse(Term::kFsdpOffload, "FSDP's offload to the host");
+    if (!draft_.Flag(Term::kFsdpOffload)) return;
+    if (strategy == "no_shard") {
+      Refuse(Term::kFsdpOffload, "FSDP's offload to the host without shards");
+    } else {
+      recipe_.zero.offload_param = spec::Offload::kCpu;
+    }
   }
 
   Draft& draft_;
