@@ -36,6 +36,7 @@ struct Request {
   // validate
   std::vector<std::string> files;
   std::vector<std::string> with;  // oom: configuration files
+  std::string trace;              // fit: where the step's timeline is written; empty: nowhere
   std::string fix;                // check: where the smallest change is written; empty: nowhere
   std::optional<std::int64_t> other_figure;  // check: bytes that somebody else gives
   std::optional<api::GroupBy> by;

@@ -9,7 +9,10 @@
 #include "api/open_catalog.h"
 #include "catalog/catalog.h"
 #include "catalog/hardware.h"
+#include "frameworks/builder.h"
 #include "frameworks/registry.h"
+#include "report/trace.h"
+#include "time/trace.h"
 #include "verdict/judge.h"
 #include "verdict/survey_methods.h"
 
@@ -42,18 +45,33 @@ Expected<std::vector<verdict::Candidate>> Candidates(const catalog::Catalog& cat
   return candidates;
 }
 
-}  // namespace
-
-Expected<verdict::Answer> Fit(const FitRequest& request) {
+Expected<verdict::Case> CaseOf(const FitRequest& request, Diagnostics* warnings) {
   ASSIGN_OR_RETURN(const catalog::Catalog catalog, OpenCatalog(request.catalog_files));
-  Diagnostics warnings;
   verdict::Case question;
   question.recipe = request.recipe;
-  ASSIGN_OR_RETURN(question.model, FindModel(catalog, request.model, &warnings));
+  ASSIGN_OR_RETURN(question.model, FindModel(catalog, request.model, warnings));
   ASSIGN_OR_RETURN(question.machine, catalog::ParseHardware(catalog, request.on));
   ASSIGN_OR_RETURN(question.facts, frameworks::FindFacts(request.recipe.framework,
                                                          request.recipe.framework_version));
+  return question;
+}
+
+}  // namespace
+
+Expected<verdict::Answer> Fit(const FitRequest& request) {
+  Diagnostics warnings;
+  ASSIGN_OR_RETURN(const verdict::Case question, CaseOf(request, &warnings));
   return AnswerCase(question, request.want_remedies, warnings);
+}
+
+Expected<std::string> Trace(const FitRequest& request) {
+  Diagnostics warnings;
+  ASSIGN_OR_RETURN(const verdict::Case question, CaseOf(request, &warnings));
+  ASSIGN_OR_RETURN(const plan::Plan plan, plan::ResolvePlan(question.recipe, question.model,
+                                                            question.machine, question.facts));
+  const program::Program program = frameworks::BuildProgram(plan);
+  ASSIGN_OR_RETURN(const auto processes, time::TraceStep(program, plan, question.machine));
+  return report::TraceJson(processes);
 }
 
 Expected<verdict::Survey> Survey(const SurveyRequest& request) {

@@ -31,6 +31,10 @@ struct FitRequest {
 // One case in depth. Warnings of the readers are in Answer::warnings.
 Expected<verdict::Answer> Fit(const FitRequest& request);
 
+// The steady step of that case as a timeline, in Chrome's trace format (JSON). Errors: those of
+// Fit, and links that are not known.
+Expected<std::string> Trace(const FitRequest& request);
+
 struct SurveyRequest {
   ModelQuery model;
   spec::Recipe recipe;  // batch, length and whatever else the user fixed for all methods

@@ -55,8 +55,9 @@ struct Ends {
 
 class Simulation {
  public:
-  Simulation(std::span<const StageTimes> stages, std::span<const program::StageOrder> orders)
-      : stages_(stages), chunks_(stages.front().forward.size()) {
+  Simulation(std::span<const StageTimes> stages, std::span<const program::StageOrder> orders,
+             const PassSink& passes)
+      : stages_(stages), chunks_(stages.front().forward.size()), passes_(passes) {
     for (const program::StageOrder& order : orders) cursors_.emplace_back(order);
     ends_.resize(stages.size() * chunks_);
     clocks_.resize(stages.size(), 0);
@@ -119,7 +120,12 @@ class Simulation {
     if (ready == kNotYet) return false;
     const StageTimes& times = stages_[stage];
     const double seconds = (pass.is_forward ? times.forward : times.backward)[chunk].value();
-    clocks_[stage] = std::max(clocks_[stage], ready) + seconds;
+    const double begin = std::max(clocks_[stage], ready);
+    clocks_[stage] = begin + seconds;
+    if (passes_) {
+      passes_({static_cast<std::int64_t>(stage), pass, own.size(), Seconds(begin),
+               Seconds(clocks_[stage])});
+    }
     busy_[stage] += seconds;
     own.push_back(clocks_[stage]);
     cursor.Next();
@@ -128,6 +134,7 @@ class Simulation {
 
   std::span<const StageTimes> stages_;
   std::size_t chunks_;
+  const PassSink& passes_;
   std::vector<Cursor> cursors_;
   std::vector<Ends> ends_;  // by stage, then chunk
   std::vector<double> clocks_;
@@ -137,9 +144,9 @@ class Simulation {
 }  // namespace
 
 PipelineRun RunPipeline(std::span<const StageTimes> stages,
-                        std::span<const program::StageOrder> orders) {
+                        std::span<const program::StageOrder> orders, const PassSink& passes) {
   CHECK(!stages.empty() && stages.size() == orders.size());
-  return Simulation(stages, orders).Run();
+  return Simulation(stages, orders, passes).Run();
 }
 
 }  // namespace trainfit::time

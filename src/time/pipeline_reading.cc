@@ -41,13 +41,16 @@ bool IsPipeline(const program::Program& program) {
          program.ranks.front().pipeline->stages > 1;
 }
 
-Expected<TimeReading> ReadPipeline(const program::Program& program, const plan::Plan& plan,
-                                   const spec::Machine& machine) {
-  ASSIGN_OR_RETURN(const LinkPaths paths, PathsOf(machine, plan.parallel));
-  Reader reader(machine.gpu, paths);
-  std::vector<StageTimes> stages;
+namespace {
+
+struct Stages {
+  std::vector<StageTimes> times;
   std::vector<program::StageOrder> orders;
-  std::vector<const program::Pipeline*> of_stage;
+  std::vector<const program::Pipeline*> pipelines;
+};
+
+Stages StagesOf(const program::Program& program, const plan::Plan& plan, Reader& reader) {
+  Stages stages;
   for (const program::RankProgram& rank : program.ranks) {
     const program::Pipeline& pipeline = *rank.pipeline;
     StageTimes times;
@@ -57,16 +60,36 @@ Expected<TimeReading> ReadPipeline(const program::Program& program, const plan::
     }
     times.update = Length(Longest(reader.Read(*pipeline.update)));
     for (std::int64_t alike = 0; alike < pipeline.alike; ++alike) {
-      orders.push_back(
+      stages.orders.push_back(
           program::OrderOf(plan.parallel, pipeline.stage + alike, pipeline.micro_batches));
-      stages.push_back(times);
-      of_stage.push_back(&pipeline);
+      stages.times.push_back(times);
+      stages.pipelines.push_back(&pipeline);
     }
   }
-  const PipelineRun run = RunPipeline(stages, orders);
+  return stages;
+}
+
+}  // namespace
+
+Expected<std::vector<PassSpan>> PassesOf(const program::Program& program, const plan::Plan& plan,
+                                         const spec::Machine& machine) {
+  ASSIGN_OR_RETURN(const LinkPaths paths, PathsOf(machine, plan.parallel));
+  Reader reader(machine.gpu, paths);
+  const Stages stages = StagesOf(program, plan, reader);
+  std::vector<PassSpan> passes;
+  RunPipeline(stages.times, stages.orders, [&](const PassSpan& pass) { passes.push_back(pass); });
+  return passes;
+}
+
+Expected<TimeReading> ReadPipeline(const program::Program& program, const plan::Plan& plan,
+                                   const spec::Machine& machine) {
+  ASSIGN_OR_RETURN(const LinkPaths paths, PathsOf(machine, plan.parallel));
+  Reader reader(machine.gpu, paths);
+  const Stages stages = StagesOf(program, plan, reader);
+  const PipelineRun run = RunPipeline(stages.times, stages.orders);
   TimeReading reading;
   reading.point = run.total;
-  reading.path = PathOf(*of_stage[static_cast<std::size_t>(run.busiest)], reader, run.idle);
+  reading.path = PathOf(*stages.pipelines[static_cast<std::size_t>(run.busiest)], reader, run.idle);
   SetRange(reader, &reading);
   return reading;
 }

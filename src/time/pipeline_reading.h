@@ -1,10 +1,13 @@
 // A step of a pipeline, from the programs of its stages.
 #pragma once
 
+#include <vector>
+
 #include "base/expected.h"
 #include "plan/plan.h"
 #include "program/program.h"
 #include "spec/machine.h"
+#include "time/pipeline.h"
 #include "time/reading.h"
 
 namespace trainfit::time {
@@ -17,5 +20,9 @@ bool IsPipeline(const program::Program& program);
 // in which it waits for others. FLOPs are those of this stage's ranks. Errors: those of PathsOf.
 Expected<TimeReading> ReadPipeline(const program::Program& program, const plan::Plan& plan,
                                    const spec::Machine& machine);
+
+// The passes of that step, in the order in which they end. Errors: as above.
+Expected<std::vector<PassSpan>> PassesOf(const program::Program& program, const plan::Plan& plan,
+                                         const spec::Machine& machine);
 
 }  // namespace trainfit::time

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace trainfit::time {
@@ -99,6 +100,24 @@ TEST(PipelineTest, NoScheduleBeatsTheBusiestStageOrOneMicroBatchesWay) {
   const PipelineRun run = RunSteps(stages, Pipeline(4, 2), 16);
   EXPECT_GE(run.total.value(), way);
   EXPECT_GE(run.total, run.busy);
+}
+
+TEST(PipelineTest, PassesOfAStageFollowOneAnother) {
+  const plan::Parallel parallel = Pipeline(4);
+  std::vector<program::StageOrder> orders;
+  for (std::int64_t stage = 0; stage < 4; ++stage) {
+    orders.push_back(program::OrderOf(parallel, stage, 8));
+  }
+  std::vector<double> ends(4, 0);
+  std::size_t passes = 0;
+  const PipelineRun run = RunPipeline(Equal(4), orders, [&](const PassSpan& span) {
+    double& end = ends[static_cast<std::size_t>(span.stage)];
+    EXPECT_GE(span.begin.value(), end);
+    end = span.end.value();
+    ++passes;
+  });
+  EXPECT_EQ(passes, 4U * 2 * 8);
+  EXPECT_EQ(*std::max_element(ends.begin(), ends.end()), run.total.value());
 }
 
 }  // namespace
