@@ -106,15 +106,17 @@ SheetSection Overview(const ModelSpec& model, const std::vector<TensorGroup>& gr
   std::int64_t tensors = 0;
   for (const TensorGroup& group : groups) tensors += group.count;
   AddText("tensors", report::WithCommas(tensors), &section);
-  AddText("layers", report::WithCommas(model.Text().Layers()), &section);
-  AddText("width", report::WithCommas(model.Text().hidden), &section);
-  AddText("vocabulary", report::WithCommas(model.vocab), &section);
+  // Zero: not known, of tensors without a configuration.
+  const auto add_size = [&](const char* label, std::int64_t size) {
+    if (size > 0) AddText(label, report::WithCommas(size), &section);
+  };
+  add_size("layers", model.Text().Layers());
+  add_size("width", model.Text().hidden);
+  add_size("vocabulary", model.vocab);
   if (model.has_head) {
     AddText("head", model.tied_head ? "the token embedding (tied)" : "its own matrix", &section);
   }
-  if (model.max_positions > 0) {
-    AddText("positions", report::WithCommas(model.max_positions), &section);
-  }
+  add_size("positions", model.max_positions);
   AddText("stored as",
           model.checkpoint_quantization.empty() ? std::string(spec::Name(model.checkpoint_dtype))
                                                 : model.checkpoint_quantization,

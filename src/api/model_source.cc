@@ -6,7 +6,9 @@
 
 #include "base/text.h"
 #include "config/file_reader.h"
+#include "readers/checkpoint/checkpoint.h"
 #include "readers/model_config.h"
+#include "readers/shape_text.h"
 
 namespace trainfit::api {
 namespace {
@@ -30,7 +32,8 @@ bool IsHubId(std::string_view name) {
 // A name that is meant as a path, whether it is there or not.
 bool LooksLikePath(std::string_view name) {
   return name.starts_with('/') || name.starts_with("./") || name.starts_with("../") ||
-         name.starts_with('~') || name.ends_with(".json");
+         name.starts_with('~') || name.ends_with(".json") ||
+         readers::IsCheckpointFile(std::string(name));
 }
 
 bool Exists(const fs::path& path) {
@@ -51,6 +54,10 @@ Expected<ModelPointer> ReadConfig(const config::Node& root, const std::string& i
 
 Expected<ModelPointer> ReadFile(const std::string& path, const std::string& id,
                                 Diagnostics* warnings) {
+  if (readers::IsCheckpointFile(path)) {
+    ASSIGN_OR_RETURN(spec::ModelSpec model, readers::ReadCheckpoint(path, id, warnings));
+    return std::make_shared<const spec::ModelSpec>(std::move(model));
+  }
   config::ReadLimits limits;
   // The largest configuration files are some 100 kB; a limit keeps a wrong file from costing
   // seconds.
@@ -113,8 +120,14 @@ Expected<ModelPointer> FindModel(const catalog::Catalog& catalog, const ModelQue
                                  Diagnostics* warnings) {
   const std::string& name = query.name;
   if (LooksLikePath(name) || IsFolder(name)) {
-    const bool is_folder = IsFolder(name);
-    return ReadFile(is_folder ? (fs::path(name) / kConfigName).string() : name, name, warnings);
+    if (!IsFolder(name)) return ReadFile(name, name, warnings);
+    const std::string config = (fs::path(name) / kConfigName).string();
+    const std::string weights = Exists(config) ? "" : readers::CheckpointInFolder(name);
+    return ReadFile(weights.empty() ? config : weights, name, warnings);
+  }
+  if (const auto shape = readers::ReadShapeText(name, warnings); shape.has_value()) {
+    if (!shape->has_value()) return Fail(shape->error());
+    return std::make_shared<const spec::ModelSpec>(**shape);
   }
   auto found = catalog.FindModel(name);
   if (found.has_value()) return ReadRecord(*found, warnings);
@@ -130,6 +143,8 @@ Expected<ModelPointer> FindModel(const catalog::Catalog& catalog, const ModelQue
   return Fail(NotFound(catalog, name, std::move(found).error()));
 }
 
-bool IsModelFile(const std::string& name) { return LooksLikePath(name) || Exists(name); }
+bool IsModelFile(const std::string& name) {
+  return LooksLikePath(name) || Exists(name) || readers::IsShapeText(name);
+}
 
 }  // namespace trainfit::api

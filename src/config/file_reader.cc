@@ -103,9 +103,8 @@ tl::unexpected<Diagnostics> TooLarge(const std::string& path, std::string_view s
       fmt::format("the file is too large: {}, at most {} are read", size, SizeText(limit)));
 }
 
-}  // namespace
-
-Expected<std::string> ReadTextFile(const std::string& path, const ReadLimits& limits) {
+// A regular file, opened for reading; `size` is what it has now.
+Expected<int> OpenRegular(const std::string& path, std::uint64_t* size) {
   if (path.empty()) return Fail(Error("file-not-found", "the file name is empty"));
   if (path.find('\0') != std::string::npos) {
     return FileError(path, "file-not-found", "no such file: the name contains a NUL byte");
@@ -114,13 +113,43 @@ Expected<std::string> ReadTextFile(const std::string& path, const ReadLimits& li
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return SystemError(path, errno);
   if (!S_ISREG(info.st_mode)) return NotAFile(path, info.st_mode);
-
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (file.get() < 0) return SystemError(path, errno);
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) return SystemError(path, errno);
   // Asked again, of what was opened: the name may mean something else by now.
-  if (fstat(file.get(), &info) != 0) return SystemError(path, errno);
-  if (!S_ISREG(info.st_mode)) return NotAFile(path, info.st_mode);
-  const std::size_t size = static_cast<std::size_t>(info.st_size);
+  const int failed = fstat(file, &info) != 0 ? errno : 0;
+  if (failed == 0 && S_ISREG(info.st_mode)) {
+    *size = static_cast<std::uint64_t>(info.st_size);
+    return file;
+  }
+  close(file);
+  if (failed != 0) return SystemError(path, failed);
+  return NotAFile(path, info.st_mode);
+}
+
+}  // namespace
+
+Expected<FileHead> ReadFileHead(const std::string& path, std::size_t bytes) {
+  FileHead head;
+  ASSIGN_OR_RETURN(const int opened, OpenRegular(path, &head.file_bytes));
+  const Descriptor file(opened);
+  head.text.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, head.file_bytes)));
+  std::size_t used = 0;
+  while (used < head.text.size()) {
+    const ssize_t got = read(file.get(), head.text.data() + used, head.text.size() - used);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError(path, errno);
+    if (got == 0) break;
+    used += static_cast<std::size_t>(got);
+  }
+  head.text.resize(used);
+  return head;
+}
+
+Expected<std::string> ReadTextFile(const std::string& path, const ReadLimits& limits) {
+  std::uint64_t bytes = 0;
+  ASSIGN_OR_RETURN(const int opened, OpenRegular(path, &bytes));
+  const Descriptor file(opened);
+  const auto size = static_cast<std::size_t>(bytes);
   if (size > limits.max_bytes) return TooLarge(path, SizeText(size), limits.max_bytes);
 
   // The size is a hint only: files in /proc say 0, a log may grow. One byte beyond the limit
