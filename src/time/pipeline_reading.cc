@@ -90,6 +90,7 @@ Expected<TimeReading> ReadPipeline(const program::Program& program, const plan::
   TimeReading reading;
   reading.point = run.total;
   reading.path = PathOf(*stages.pipelines[static_cast<std::size_t>(run.busiest)], reader, run.idle);
+  GoAtTheSlowestPace(machine.Gpus(), &reading);
   SetRange(reader, &reading);
   return reading;
 }

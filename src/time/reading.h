@@ -62,6 +62,10 @@ class Reader {
 // The longest way through the streams, from their common beginning.
 const Path& Longest(const Timeline& timeline);
 
+// Cards of one kind differ in speed, and ranks that exchange something every step go at the pace of
+// the slowest: lengthens what the path does on the card itself, for `ranks` of them.
+void GoAtTheSlowestPace(std::int64_t ranks, TimeReading* reading);
+
 // The 90 % range around reading->point: links by their own range (exchange.h), the rest by the
 // spread of kernel measurements.
 void SetRange(const Reader& reader, TimeReading* reading);
