@@ -83,6 +83,20 @@ TEST(LayerLaw, TensorAndSequenceParallel) {
   }
 }
 
+// Sequences × heads of a rank that four does not divide have no fused softmax: in fp16 the
+// probabilities are kept in fp32 as well.
+TEST(LayerLaw, SoftmaxOfTorch) {
+  spec::Recipe recipe = Split(8, false);
+  recipe.micro_batch = 1;
+  recipe.precision = spec::Precision::kFp16Mixed;
+  recipe.hidden_dropout = recipe.attention_dropout = 0.0;
+  const std::int64_t scores = a / 8 * s * s;
+  const std::int64_t alone = SavedByLayer(Resolve(recipe, 8));
+  recipe.micro_batch = 2;
+  const std::int64_t fused = SavedByLayer(Resolve(recipe, 8));
+  EXPECT_EQ(2 * alone - fused, 2 * 4 * scores);
+}
+
 // Of the 34, 14 are inputs of linears: in 8 bits they are half as large.
 TEST(LayerLaw, InputsOfLinearsInFp8) {
   for (const auto scaling : {spec::Fp8Scaling::kDelayed, spec::Fp8Scaling::kMx}) {

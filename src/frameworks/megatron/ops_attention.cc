@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "frameworks/megatron/ops.h"
 #include "program/attention_products.h"
 
@@ -26,10 +28,47 @@ struct Sizes {
   std::int64_t query_length = 0;
   std::int64_t heads = 0;
   std::int64_t head_dim = 0;
+  // megatron/core/fusions/fused_softmax.py is_kernel_available: attn_batches % 4 == 0.
+  bool HasFusedSoftmax() const { return scores.rows / query_length % 4 == 0; }
   program::AttentionProducts Products(Dtype dtype) const {
     return {scores.rows / query_length, query_length, scores.cols, head_dim, dtype};
   }
 };
+
+// forward_torch_softmax: the mask is filled in place, and fp16 goes through fp32 for it, scaled by
+// the number of the layer (apply_query_key_layer_scaling).
+Tensor SoftmaxOfTorch(Tape& tape, const Sizes& sizes, Tensor scores, const char* label) {
+  const Bytes mask(sizes.scores.rows * sizes.scores.cols);
+  const auto fp32 = [&] {
+    return tape.New(sizes.scores, Dtype::kFp32, Role::kActivations, "attention scores in fp32");
+  };
+  const bool is_fp16 = scores.dtype() == Dtype::kFp16;
+  if (is_fp16) {
+    Tensor wide = fp32();
+    tape.Run(KernelClass::kElementwise, "scores to fp32", Flops(), scores.bytes() + wide.bytes());
+    scores = fp32();
+    tape.Run(KernelClass::kElementwise, "scale", Flops(), 2 * wide.bytes());
+  }
+  tape.Run(KernelClass::kElementwise, "mask", Flops(), 2 * scores.bytes() + mask);
+  Tensor softmax =
+      tape.New(sizes.scores, scores.dtype(), Role::kActivations, "attention probabilities");
+  tape.Run(KernelClass::kReduction, label, Flops(), 2 * scores.bytes());
+  return softmax;
+}
+
+void SoftmaxOfTorchBackward(Tape& tape, const Sizes& sizes, const Tensor& softmax, Dtype dtype,
+                            const char* label) {
+  const Bytes mask(sizes.scores.rows * sizes.scores.cols);
+  const Bytes square(sizes.scores.rows * sizes.scores.cols * spec::ElementBytes(dtype));
+  const Bytes wide = softmax.bytes();
+  const bool is_wide = wide > square;
+  if (is_wide) tape.Run(KernelClass::kElementwise, label, Flops(), square + wide);
+  tape.Run(KernelClass::kReduction, label, Flops(), 3 * wide);
+  tape.Run(KernelClass::kElementwise, "mask", Flops(), 2 * wide + mask);
+  if (!is_wide) return;
+  tape.Run(KernelClass::kElementwise, "scale", Flops(), 2 * wide);
+  tape.Run(KernelClass::kElementwise, label, Flops(), wide + square);
+}
 
 Probabilities Attend(Tape& tape, const Sizes& sizes, Dtype dtype, bool has_dropout, bool own_buffer,
                      const char* label) {
@@ -43,11 +82,19 @@ Probabilities Attend(Tape& tape, const Sizes& sizes, Dtype dtype, bool has_dropo
   buffer.reset();
   const Bytes square = scores.bytes();
   sizes.Products(dtype).Run(tape, label, AttentionProduct::kScores);
-  // Scale, mask and softmax are one kernel (fused_kernels/scaled_upper_triang_masked_softmax.h).
-  tape.Run(KernelClass::kReduction, label, Flops(), 2 * square);
-  made.softmax = fresh(dtype, "attention probabilities");
-  scores.reset();
+  if (sizes.HasFusedSoftmax()) {
+    // Scale, mask and softmax are one kernel (fused_kernels/scaled_upper_triang_masked_softmax.h).
+    tape.Run(KernelClass::kReduction, label, Flops(), 2 * square);
+    made.softmax = fresh(dtype, "attention probabilities");
+    scores.reset();
+  } else {
+    made.softmax = SoftmaxOfTorch(tape, sizes, std::move(scores), label);
+  }
   made.dropped = made.softmax;
+  if (made.softmax.dtype() != dtype) {
+    made.dropped = fresh(dtype, "attention probabilities");
+    tape.Run(KernelClass::kElementwise, label, Flops(), made.softmax.bytes() + square);
+  }
   if (!has_dropout) return made;
   tape.Run(KernelClass::kElementwise, label, Flops(),
            2 * square + Bytes(sizes.scores.rows * sizes.scores.cols));
@@ -72,14 +119,18 @@ void CoreAttentionBackward(BackwardContext& c) {
     kept = Attend(tape, sizes, dtype, has_dropout, c.number(kOwnBuffer) != 0, c.label());
     tape.set_recomputing(false);
   }
-  const Bytes square = kept.softmax.bytes();
+  const Bytes square(sizes.scores.rows * sizes.scores.cols * spec::ElementBytes(dtype));
   const program::AttentionProducts products = sizes.Products(dtype);
   products.Run(tape, c.label(), AttentionProduct::kTransposed);  // dv
   products.Run(tape, c.label(), AttentionProduct::kScores);      // gradient · vᵀ
   if (has_dropout) {
     tape.Run(KernelClass::kElementwise, c.label(), Flops(), 2 * square + kept.mask.bytes());
   }
-  tape.Run(KernelClass::kReduction, c.label(), Flops(), 3 * square);
+  if (sizes.HasFusedSoftmax()) {
+    tape.Run(KernelClass::kReduction, c.label(), Flops(), 3 * square);
+  } else {
+    SoftmaxOfTorchBackward(tape, sizes, kept.softmax, dtype, c.label());
+  }
   products.Run(tape, c.label(), AttentionProduct::kValues);      // dq
   products.Run(tape, c.label(), AttentionProduct::kTransposed);  // dk
   const auto gradient = [&](int i) {
