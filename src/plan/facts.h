@@ -85,6 +85,7 @@ enum class Fact : std::uint8_t {
   kLossChunks,             // … by so many pieces of a row; 0: at once
   kRotaryInFp32,           // bool: rotary embedding in complex or fp32 numbers
   kCheckpointInsideUnit,   // bool: FSDP wraps checkpointed blocks, not checkpoints FSDP units
+  kFourBitKeepsInput,      // bool: bitsandbytes' 4-bit product keeps its input for backward
   kShardsGroupedWords,     // bool: FSDP sees GPTQ's and AWQ's packed words as parameters
   kFrozenUnitsHoldInputs,  // bool: FSDP1 keeps inputs of frozen, checkpointed units in backward
 };

@@ -80,10 +80,11 @@ Tensor FusedRmsNorm(Tape& tape, const Tensor& x, const Tensor& weight, bool in_p
 Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias,
               const char* label, Role output_role = Role::kActivations);
 // bitsandbytes MatMul4Bit: dequantizes the frozen weight (out × in) in forward and again in
-// backward; saves no activation. The output has x's dtype.
+// backward. The output has x's dtype.
 // `absmax_bytes`: fp32 scales rebuilt when they are quantized themselves, else 0.
+// `keeps_input`: older versions hold the input until backward, which makes nothing of it.
 Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out, Bytes absmax_bytes,
-                  spec::Dtype compute, const char* label);
+                  spec::Dtype compute, bool keeps_input, const char* label);
 
 // bitsandbytes MatMul8bitLt on a frozen weight (out × in): quantizes its input row by row,
 // multiplies in int8, scales; saves the input; backward multiplies with a dequantized copy of the

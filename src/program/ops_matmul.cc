@@ -125,7 +125,7 @@ Tensor Linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& b
 }
 
 Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out_features, Bytes absmax_bytes,
-                  spec::Dtype compute, const char* label) {
+                  spec::Dtype compute, bool keeps_input, const char* label) {
   const Tensor input = Cast(tape, x, compute, label);
   Tensor out;
   {
@@ -135,7 +135,8 @@ Tensor Linear4bit(Tape& tape, const Tensor& x, std::int64_t out_features, Bytes 
     Gemm(tape, label, x.rows(), out_features, x.cols(), compute);
   }
   if (x.dtype() != compute) out = Cast(tape, out, x.dtype(), label);
-  tape.Record(label, Linear4bitBackward, {x}, out, {},
+  tape.Record(label, Linear4bitBackward, {x}, out,
+              {keeps_input && tape.Wants(x) ? input : Tensor()},
               {out_features, absmax_bytes.value(), static_cast<std::int64_t>(compute)});
   return out;
 }

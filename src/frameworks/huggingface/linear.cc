@@ -74,10 +74,11 @@ Tensor QuantizedLinear(const Layer& layer, const Tensor& x, std::int64_t out, co
   }
   if (!IsBlockwise(plan.quantization)) {
     // qlinear_tritonv2.py, awq/modules/linear/gemm.py: dequantized to fp16, then multiplied.
-    return program::Linear4bit(layer.tape, x, out, Bytes(), plan.compute_dtype, label);
+    return program::Linear4bit(layer.tape, x, out, Bytes(), plan.compute_dtype, false, label);
   }
   const QuantizedSize size = FourBitSize(out * x.cols(), plan.double_quantization);
-  return program::Linear4bit(layer.tape, x, out, size.rebuilt_absmax, plan.compute_dtype, label);
+  return program::Linear4bit(layer.tape, x, out, size.rebuilt_absmax, plan.compute_dtype,
+                             plan.facts.Is(plan::Fact::kFourBitKeepsInput), label);
 }
 
 Tensor ApplyLinear(const Layer& layer, const Tensor& x, spec::Part part,

@@ -160,5 +160,31 @@ TEST_P(SavedTensors, BackwardLeavesOnlyGradients) {
 INSTANTIATE_TEST_SUITE_P(Table, SavedTensors, testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// bitsandbytes before 0.43.2: the inputs of the seven products. Attention's output is kept anyway,
+// and one input serves q, k and v, another gate and up.
+TEST(FourBit, OlderVersionsKeepInputs) {
+  const auto saved = [](const char* versions) {
+    spec::Recipe recipe;
+    recipe.method = Method::kQlora;
+    recipe.precision = Precision::kBf16Pure;
+    recipe.attention = AttentionImplementation::kFlash2;
+    recipe.micro_batch = 1;
+    recipe.sequence_length = kTokens;
+    recipe.checkpointing = spec::Checkpointing::kNone;
+    recipe.kbit_preparation = false;
+    recipe.adapter_dtype = Dtype::kBf16;
+    recipe.lora = spec::LoraRecipe{.rank = r, .dropout = 0.1, .targets = {"q_proj"}};
+    const plan::Plan plan = plan::ResolvePlan(recipe, LlamaStyle(), spec::Machine{},
+                                              FindFacts("transformers", versions).value())
+                                .value();
+    program::SegmentStore store;
+    return RecordBlock(plan, plan.model->Text().kinds[0], store, true, false)
+        .forward->summary(program::Place::kGpu)
+        .net.value();
+  };
+  const std::int64_t more = saved("bitsandbytes==0.43.1") - saved("bitsandbytes==0.43.2");
+  EXPECT_EQ(more, kTokens * 2 * (h + h + i));
+}
+
 }  // namespace
 }  // namespace trainfit::frameworks::huggingface
