@@ -70,6 +70,7 @@ enum class Fact : std::uint8_t {
   kTransformerEngine,  // bool: its modules, workspaces and attention are in use
   kSharedBuffers,      // bool: attention scores and gathered inputs have one global buffer
   kPlaceholderGradients,   // bool: fused accumulation keeps one unused gradient a weight shape
+  kTensorParallel,         // bool: layers are split by DTensors, and the sequence between them
   kModelParallel,          // bool: the framework splits models over ranks
   kShardingDefault,        // spec::Sharding when there are several replicas
   kShardingsSimulated,     // set of spec::Sharding, one bit each

@@ -188,12 +188,53 @@ class Splitter {
   Diagnostics& errors_;
 };
 
+// Of dense decoders whose projections are matrices of their own.
+bool HasPlainLayers(const spec::ModelSpec& model) {
+  return std::all_of(
+      model.Text().kinds.begin(), model.Text().kinds.end(), [](const spec::LayerKind& kind) {
+        const bool is_dense = kind.mlp.kind != spec::MlpKind::kMoe && !kind.parallel;
+        const bool is_fused = std::any_of(
+            kind.tensors.begin(), kind.tensors.end(), [](const spec::TensorSpec& tensor) {
+              return tensor.part == spec::Part::kQueryKeyValue ||
+                     tensor.part == spec::Part::kGateUp || tensor.is_transposed;
+            });
+        return is_dense && !is_fused && kind.attention.kind == spec::AttentionKind::kSoftmax;
+      });
+}
+
+// Layers over tensor ranks, each of which is sharded over the others.
+void SplitLayers(const Parallelism& asked, const spec::Machine& machine, Plan& plan,
+                 Diagnostics& errors) {
+  Parallelism tensor;
+  tensor.tensor = asked.tensor;
+  if (asked.pipeline > 1 || asked.context > 1 || asked.expert > 1 || asked.virtual_stages > 1) {
+    errors.push_back(Error("not-simulated",
+                           fmt::format("{}'s pipeline, context and expert parallelism cannot be "
+                                       "simulated yet",
+                                       plan.facts.stack().framework)));
+  }
+  if (!HasPlainLayers(*plan.model) || plan.method != spec::Method::kFull) {
+    errors.push_back(
+        Error("not-simulated", fmt::format("{} with {} cannot be split by tensors here",
+                                           plan.model->id, Name(plan.method))));
+  }
+  tensor.sequence_parallel = true;
+  Diagnostics own;
+  Splitter(tensor, machine, plan, own).Run();
+  plan.parallel.stage_layers.clear();
+  for (Diagnostic& error : own) errors.push_back(std::move(error));
+}
+
 }  // namespace
 
 void ResolveParallel(const spec::Recipe& recipe, const spec::Machine& machine, Plan& plan,
                      Diagnostics& errors) {
   plan.parallel.data = machine.Gpus();
   const bool can_split = plan.facts.Is(Fact::kModelParallel);
+  if (plan.facts.Is(Fact::kTensorParallel) && recipe.parallelism.has_value()) {
+    SplitLayers(*recipe.parallelism, machine, plan, errors);
+    return;
+  }
   if (!can_split) {
     if (recipe.parallelism.has_value()) {
       errors.push_back(Error("contradiction",

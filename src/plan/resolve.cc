@@ -448,6 +448,13 @@ class Resolver {
     } else if (replicas > 1) {
       plan_.parallel.sharding = Choose<Sharding>(std::nullopt, Fact::kShardingDefault);
     }
+    const bool is_split = plan_.parallel.tensor > 1 && plan_.facts.Is(Fact::kTensorParallel);
+    if (is_split && replicas > 1 && plan_.parallel.sharding != Sharding::kFsdp2) {
+      errors_.push_back(Error("not-simulated",
+                              fmt::format("tensor parallelism with sharding {} cannot be simulated",
+                                          Name(plan_.parallel.sharding)),
+                              "--sharding fsdp2"));
+    }
     if (IsZero(plan_.parallel.sharding) && !plan_.facts.Is(Fact::kModelParallel)) {
       ResolveZero(recipe_, plan_, errors_);
     } else if (ZeroSettings() != spec::ZeroRecipe{}) {

@@ -322,7 +322,7 @@ void Tape::set_keeping(Keeping keeping) {
 
 // Of matrix products the first, the third, … Attention has two outputs, each asked for alone.
 bool Tape::IsDear(KernelClass kernel) {
-  if (kernel == KernelClass::kAttentionForward) return true;
+  if (kernel == KernelClass::kAttentionForward || kernel == KernelClass::kCollective) return true;
   return kernel == KernelClass::kGemm && ++products_ % 2 == 1;
 }
 

@@ -320,6 +320,10 @@ Expected<Recipe> RecipeOf(const Run& run, const spec::ModelSpec& model,
   const spec::Sharding sharding = ShardingOf(run);
   if (sharding != spec::Sharding::kNone) recipe.sharding = sharding;
   SetZero(run, framework, recipe);
+  const Node* tensor = run.parallel.Find("tp");
+  if (framework.splits_layers && tensor != nullptr && tensor->integer > 1) {
+    recipe.parallelism.emplace().tensor = tensor->integer;
+  }
   recipe.padding_free = run.packing;
   return recipe;
 }

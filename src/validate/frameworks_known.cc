@@ -97,7 +97,8 @@ constexpr std::array kFrameworks = {
                    .facts = "torchtitan",
                    .source = "torchtitan/train.py",
                    .fsdp = spec::Sharding::kFsdp2,
-                   .has_selective = true},
+                   .has_selective = true,
+                   .splits_layers = true},
     // torchtitan's LLaMA is the nearest of those with fact rows: plain modules, one block a unit.
     KnownFramework{.name = "fms-fsdp",
                    .facts = "torchtitan",

@@ -39,6 +39,8 @@ struct KnownFramework {
   bool chunks_loss_by_choice = false;
   // A head that is tied to the embedding elsewhere is a matrix of its own (litgpt/model.py).
   bool unties_head = false;
+  // Splits layers over tensor ranks, and nothing else of a model.
+  bool splits_layers = false;
 };
 
 struct FrameworkMatch {

@@ -83,6 +83,11 @@ bool SplitsModels(const Run& run) {
   return match.known != nullptr && match.known->splits_models;
 }
 
+bool SplitsLayers(const Run& run) {
+  const FrameworkMatch match = MatchFramework(run.framework);
+  return match.known != nullptr && match.known->splits_layers;
+}
+
 Reason Megatron(const Run& run) { return SplitsModels(run) ? WhyNotMegatron(run) : std::nullopt; }
 
 Reason Parallel(const Run& run) {
@@ -98,6 +103,7 @@ Reason Parallel(const Run& run) {
   if (!run.gpus) return "number of GPUs not stated";
   if (SplitsModels(run)) return std::nullopt;
   for (const Axis& axis : kAxes) {
+    if (axis.key == "tp" && SplitsLayers(run)) continue;
     if (Degree(run, axis.key) > 1) return axis.reason;
   }
   const bool is_deepspeed = MatchFramework(run.framework).spreader == Spreader::kDeepSpeed;

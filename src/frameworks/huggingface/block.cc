@@ -4,6 +4,7 @@
 
 #include "frameworks/huggingface/ends.h"
 #include "frameworks/huggingface/sharding.h"
+#include "frameworks/huggingface/tensor_parallel.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -34,8 +35,8 @@ class BlockRecorder {
     const Frame before = BeforeFrame(plan, false);
     const Dtype embedding = before.WeightLeaf(before.Find(spec::Part::kTokenEmbedding)).dtype;
     stream_ = input.value_or(embedding);
-    shape_ = {plan.TokensPerMicroBatch(), plan.model->Text().hidden};
-    cos_sin_ = tape_.Borrowed(shape_, embedding);
+    shape_ = {StreamRows(plan), plan.model->Text().hidden};
+    cos_sin_ = tape_.Borrowed({plan.TokensPerMicroBatch(), shape_.cols}, embedding);
   }
 
   BlockSegments Record(program::SegmentStore& store) {

@@ -1,4 +1,5 @@
 #include "frameworks/huggingface/layer.h"
+#include "frameworks/huggingface/tensor_parallel.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -22,15 +23,17 @@ NormKind Kind(const LayerKind& kind, bool is_present) {
 // the sum (Gemma-2), or only there (OLMo-2).
 Tensor Sequential(const Layer& layer, const LayerKind& kind, Tensor x, const Tensor& cos_sin) {
   {
-    const Tensor normed = ApplyNorm(layer, x, Part::kInputNorm, Kind(kind, kind.pre_norms));
-    Tensor attended = ApplyAttention(layer, kind, normed, cos_sin);
+    const Tensor normed =
+        GatherSequence(layer, ApplyNorm(layer, x, Part::kInputNorm, Kind(kind, kind.pre_norms)));
+    Tensor attended = ScatterSequence(layer, ApplyAttention(layer, kind, normed, cos_sin));
     if (kind.post_norms) {
       attended = ApplyNorm(layer, attended, Part::kPostAttentionNorm, kind.norm);
     }
     x = program::Add(layer.tape, x, ResidualDropout(layer, std::move(attended)), "residual");
   }
-  const Tensor normed = ApplyNorm(layer, x, Part::kPreMlpNorm, Kind(kind, kind.pre_norms));
-  Tensor mlp = ApplyMlp(layer, kind, normed);
+  const Tensor normed =
+      GatherSequence(layer, ApplyNorm(layer, x, Part::kPreMlpNorm, Kind(kind, kind.pre_norms)));
+  Tensor mlp = ScatterSequence(layer, ApplyMlp(layer, kind, normed));
   if (kind.post_norms) mlp = ApplyNorm(layer, mlp, Part::kPostMlpNorm, kind.norm);
   return program::Add(layer.tape, x, ResidualDropout(layer, std::move(mlp)), "residual");
 }

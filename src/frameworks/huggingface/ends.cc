@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "frameworks/huggingface/sharding.h"
+#include "frameworks/huggingface/tensor_parallel.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -84,7 +85,8 @@ Tensor Embed(const Layer& layer, bool head_was_first) {
   program::Leaf leaf = frame.WeightLeaf(frame.Find(Part::kTokenEmbedding));
   leaf.has_gradient = leaf.has_gradient || (head_was_first && leaf.trainable);
   const Tensor table = tape.Parameter(leaf);
-  Tensor x = program::Embedding(tape, layer.plan.TokensPerMicroBatch(), table, "embedding");
+  Tensor x = ScatterSequence(
+      layer, program::Embedding(tape, layer.plan.TokensPerMicroBatch(), table, "embedding"));
   const std::int32_t positions = frame.Find(Part::kPositionEmbedding);
   if (positions >= 0) {
     const Tensor position_table = tape.Parameter(frame.WeightLeaf(positions));
@@ -238,14 +240,15 @@ EndSegments RecordHead(const plan::Plan& plan, program::SegmentStore& store, boo
   Tape tape;
   const Layer layer{tape, plan, frame, stack};
   tape.set_autocast(AutocastDtype(plan));
-  Tensor x = tape.Given({-1, program::kCarrySlot}, {plan.TokensPerMicroBatch(), stack.hidden},
+  Tensor x = tape.Given({-1, program::kCarrySlot}, {StreamRows(plan), stack.hidden},
                         input.value_or(StreamDtype(before)), true, Role::kActivations,
                         "last hidden state");
   const Tensor wrt = tape.Ghost(x);
   Tensor loss;
   Tensor output;
   {
-    const Tensor hidden = ApplyNorm(layer, x, Part::kFinalNorm, stack.final_norm);
+    const Tensor hidden =
+        GatherSequence(layer, ApplyNorm(layer, x, Part::kFinalNorm, stack.final_norm));
     x.reset();
     const std::int32_t head = frame.Find(Part::kHead);
     const program::Leaf leaf =

@@ -469,6 +469,8 @@ constexpr std::array kRows = {
             "Megatron's own"},
     FactRow{Fact::kPlaceholderGradients, "torch", kAny, kAny, 0, "placeholder gradients",
             Basis::kSource, "Transformer Engine's own"},
+    FactRow{Fact::kTensorParallel, "torch", kAny, kAny, 0, "tensor parallelism", Basis::kSource,
+            "transformers Trainer: data parallelism"},
     FactRow{Fact::kModelParallel, "torch", kAny, kAny, 0, "model parallelism", Basis::kSource,
             "transformers/trainer.py: replicas only, unless the model is loaded split"},
     FactRow{

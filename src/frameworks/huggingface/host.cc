@@ -42,7 +42,8 @@ std::int64_t TrainedCount(const ModelFrames& frames) {
   const Sharding sharding = frames.plan().parallel.sharding;
   const bool is_cut =
       sharding == Sharding::kZero3 || sharding == Sharding::kFsdp1 || sharding == Sharding::kFsdp2;
-  return is_cut ? here * frames.plan().parallel.data : here;
+  const plan::Parallel& parallel = frames.plan().parallel;
+  return here * parallel.tensor * (is_cut ? parallel.data : 1);
 }
 
 // Bytes of the optimizer's states of all ranks, and of the fp32 weights that it updates where the
@@ -123,7 +124,7 @@ Bytes WholeWeights(const ModelFrames& frames) {
   for (const spec::LayerRun& run : frames.plan().model->Text().runs) {
     bytes += run.count * of_frame(frames.layers()[static_cast<std::size_t>(run.kind)]);
   }
-  return bytes;
+  return frames.plan().parallel.tensor * bytes;
 }
 
 const Segment* RecordRankCopy(const ModelFrames& frames, bool allocate) {
@@ -159,7 +160,7 @@ program::RankProgram RecordNode(const ModelFrames& frames) {
   program::SegmentStore& store = frames.store();
   program::RankProgram node;
   node.role = "rank 0";
-  const std::int64_t parameters = spec::ParameterCount(*plan.model);
+  const std::int64_t parameters = plan.parallel.tensor * spec::ParameterCount(*plan.model);
   node.phases.push_back(
       {Phase::kDownload, RecordLeaf(store, [&](Tape& tape) {
          Alloc(tape, OnHost(HostSlot::kDownload,

@@ -10,6 +10,7 @@
 #include "frameworks/huggingface/host.h"
 #include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
+#include "frameworks/huggingface/tensor_parallel.h"
 
 namespace trainfit::frameworks::huggingface {
 namespace {
@@ -40,7 +41,7 @@ class TrainerBuilder {
 
   program::RankProgram Build() {
     program::RankProgram rank;
-    rank.count = plan_.parallel.data;
+    rank.count = plan_.parallel.Ranks();
     rank.phases.push_back({Phase::kDownload, store_.Empty()});
     rank.phases.push_back({Phase::kLoad, Load()});
     rank.phases.push_back({Phase::kInit, Init()});
@@ -193,7 +194,11 @@ class TrainerBuilder {
 
 program::Program BuildTrainer(const plan::Plan& plan) {
   program::Program program;
-  TrainerBuilder builder(plan, program);
+  plan::Plan of_rank = plan;
+  if (plan.parallel.tensor > 1) {
+    of_rank.model = TensorShare(*plan.model, plan.parallel.tensor);
+  }
+  TrainerBuilder builder(of_rank, program);
   program.ranks.push_back(builder.Build());
   program.node = builder.BuildNode();
   return program;

@@ -44,6 +44,8 @@ constexpr std::array kRows = {
             Basis::kSource, "torchtitan/config_manager.py: mixed_precision_reduce = float32"},
     FactRow{Fact::kSyncEachMicroStep, "torchtitan", kAny, kAny, 1,
             "gradients reduced each micro-step", Basis::kSource, "torchtitan/train.py train_step"},
+    FactRow{Fact::kTensorParallel, "torchtitan", kAny, kAny, 1, "tensor parallelism",
+            Basis::kSource, "torchtitan/models/llama3/infra/parallelize.py apply_tp"},
     FactRow{Fact::kRotaryInFp32, "torchtitan", kAny, kAny, 1, "rotary embedding in fp32",
             Basis::kSource, "torchtitan/models/llama3/model/model.py apply_rotary_emb"},
 };
