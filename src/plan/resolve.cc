@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/fp8.h"
 #include "plan/fsdp.h"
 #include "plan/plan.h"
 #include "plan/zero.h"
@@ -201,18 +202,6 @@ class Resolver {
     if (plan_.method != Method::kFull) Adapters();
   }
 
-  // transformer_engine/pytorch/utils.py is_non_tn_fp8_gemm_supported: from compute capability 10.0
-  // to 11.x products read an 8-bit matrix either way; scales of rows and blocks belong to one way.
-  void ResolveFp8() {
-    plan_.fp8 = recipe_.fp8;
-    if (!plan_.fp8) return;
-    const std::string_view capability = machine_.gpu.compute_capability;
-    const bool is_by_row = plan_.fp8->scaling == spec::Fp8Scaling::kMx ||
-                           plan_.fp8->scaling == spec::Fp8Scaling::kBlock;
-    const bool reads_either_way = capability.starts_with("10.") || capability.starts_with("11.");
-    plan_.fp8_needs_transposes = is_by_row || !reads_either_way;
-  }
-
   void ComputeTypes() {
     switch (plan_.precision) {
       case Precision::kFp32:
@@ -358,7 +347,7 @@ class Resolver {
     plan_.overlap_reduce = recipe_.overlap_reduce.value_or(false);
     plan_.overlap_gather = recipe_.overlap_gather.value_or(false);
     plan_.expert_imbalance = recipe_.expert_imbalance.value_or(1.0);
-    ResolveFp8();
+    ResolveFp8(recipe_.fp8, machine_.gpu, plan_, errors_);
     plan_.checkpointing = Choose(recipe_.checkpointing, Fact::kCheckpointingDefault);
     plan_.attention = Choose(recipe_.attention, Fact::kAttentionDefault);
     RuleOutSdpa();

@@ -83,6 +83,7 @@ std::string BatchText(const plan::Plan& plan) {
 
 std::string ChoicesText(const plan::Plan& plan) {
   std::string text(spec::Name(plan.precision));
+  if (plan.fp8) text += " with products in fp8";
   text += ", " + std::string(spec::Name(plan.optimizer));
   text += " (" + std::string(spec::Name(plan.optimizer_loop)) + ")";
   text += plan.checkpointing == spec::Checkpointing::kNone ? ", no checkpointing"

@@ -36,6 +36,7 @@ void WriteRecipe(const plan::Plan& plan, JsonWriter* json) {
   json->Field("sequence_length", plan.sequence_length);
   json->Field("gradient_accumulation", plan.gradient_accumulation);
   json->Field("precision", spec::Name(plan.precision));
+  if (plan.fp8) json->Field("products_in_fp8", true);
   json->Field("optimizer", spec::Name(plan.optimizer));
   json->Field("optimizer_loop", spec::Name(plan.optimizer_loop));
   json->Field("checkpointing", spec::Name(plan.checkpointing));

@@ -277,6 +277,7 @@ class Conclusion {
     recipe_.sharding = draft_.Flag(Term::kDistributedOptimizer) ? Sharding::kZero1 : Sharding::kDdp;
     recipe_.overlap_reduce = GivenFlag(Term::kOverlapReduce);
     recipe_.overlap_gather = GivenFlag(Term::kOverlapGather);
+    MegatronFp8();
     if (draft_.Flag(Term::kGradientsInBf16)) recipe_.gradient_dtype = spec::Dtype::kBf16;
     if (const Said* said = draft_.Find(Term::kHiddenDropout)) {
       recipe_.hidden_dropout = said->fraction;
@@ -286,6 +287,31 @@ class Conclusion {
     }
     recipe_.load_dtype.reset();
     MegatronRecompute();
+  }
+
+  // megatron/training/arguments.py: without --fp8-format nothing is in 8 bits; --fp8-recipe is
+  // delayed. The recipes: megatron/core/enums.py Fp8Recipe.
+  void MegatronFp8() {
+    if (draft_.Word(Term::kFp8Format).empty()) return;
+    struct Word {
+      std::string_view text;
+      spec::Fp8Scaling scaling;
+    };
+    constexpr Word kWords[] = {{"delayed", spec::Fp8Scaling::kDelayed},
+                               {"tensorwise", spec::Fp8Scaling::kCurrent},
+                               {"blockwise", spec::Fp8Scaling::kBlock},
+                               {"mxfp8", spec::Fp8Scaling::kMx}};
+    spec::Fp8 fp8;
+    const std::string recipe = Lower(draft_.Word(Term::kFp8Recipe));
+    bool is_known = recipe.empty();
+    for (const Word& word : kWords) {
+      if (word.text != recipe) continue;
+      fp8.scaling = word.scaling;
+      is_known = true;
+    }
+    if (!is_known) return Refuse(Term::kFp8Recipe, "this recipe of fp8");
+    fp8.parameters = draft_.Flag(Term::kFp8Parameters);
+    recipe_.fp8 = fp8;
   }
 
   void MegatronRecompute() {

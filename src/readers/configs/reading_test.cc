@@ -124,6 +124,20 @@ TEST(Configs, MegatronArguments) {
   EXPECT_EQ(reading.recipe.micro_batch, 2);
 }
 
+TEST(Configs, MegatronsFp8) {
+  const auto read = [](const std::string& flags) {
+    return Read({{"run.sh",
+                  "torchrun --nproc_per_node 8 pretrain_gpt.py --micro-batch-size 1 "
+                  "--seq-length 4096 --bf16 " +
+                      flags}})
+        .recipe.fp8;
+  };
+  EXPECT_EQ(read("--fp8-recipe mxfp8"), std::nullopt);  // not asked for
+  EXPECT_EQ(read("--fp8-format hybrid"), spec::Fp8{});
+  EXPECT_EQ(read("--fp8-format e4m3 --fp8-recipe mxfp8 --fp8-param-gather"),
+            (spec::Fp8{spec::Fp8Scaling::kMx, true}));
+}
+
 TEST(Configs, AutoIsWhatThePartnerSays) {
   const std::string deepspeed =
       "{\"zero_optimization\": {\"stage\": 2}, \"train_batch_size\": \"auto\",\n"

@@ -69,6 +69,9 @@ enum class Term : std::uint8_t {
   kOverlapReduce,         // flag
   kOverlapGather,         // flag
   kGradientsInBf16,       // flag
+  kFp8Format,             // word: e4m3, hybrid
+  kFp8Recipe,             // word: delayed, tensorwise, blockwise, mxfp8
+  kFp8Parameters,         // flag
   kRecompute,             // word: full, selective; true
   kRecomputeMethod,       // word: uniform, block
   kRecomputeLayers,
