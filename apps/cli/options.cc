@@ -78,6 +78,11 @@ Complaint SetOptimizerLoop(std::string_view value, Request* request) {
                   &request->recipe.optimizer_loop);
 }
 
+Complaint SetOptimizerInBackward(std::string_view value, Request* request) {
+  request->recipe.optimizer_in_backward = value == "yes";
+  return std::nullopt;
+}
+
 Complaint SetCheckpointing(std::string_view value, Request* request) {
   request->recipe.checkpointing =
       value == "yes" ? spec::Checkpointing::kFull : spec::Checkpointing::kNone;
@@ -355,6 +360,12 @@ constexpr Option kOptions[] = {
      .group = Group::kNumbers,
      .apply = SetOptimizerLoop,
      .words = WordsUpTo<OptimizerLoop::kForLoop>},
+    {.name = "optimizer-in-backward",
+     .aliases = "optimizer-in-bwd",
+     .help = "each weight is updated once its gradient is there",
+     .group = Group::kNumbers,
+     .apply = SetOptimizerInBackward,
+     .can_be_negated = true},
     {.name = "gradient-checkpointing",
      .aliases = "activation-checkpointing",
      .help = "recompute activations in the backward pass",

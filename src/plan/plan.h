@@ -88,6 +88,7 @@ struct Plan {
   bool autocast = false;
   spec::Optimizer optimizer = spec::Optimizer::kAdamW;
   spec::OptimizerLoop optimizer_loop = spec::OptimizerLoop::kFused;
+  bool optimizer_in_backward = false;
   std::int64_t micro_batch = 1;
   std::int64_t gradient_accumulation = 1;
   std::int64_t sequence_length = 2048;

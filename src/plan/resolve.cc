@@ -7,6 +7,7 @@
 #include "plan/fp8.h"
 #include "plan/fsdp.h"
 #include "plan/plan.h"
+#include "plan/update.h"
 #include "plan/zero.h"
 
 namespace trainfit::plan {
@@ -47,6 +48,7 @@ class Resolver {
     Training();
     Spread();
     ResolveFsdp(recipe_, plan_, errors_);
+    ResolveUpdate(recipe_, plan_, errors_);
     CheckCombination();
     CheckMagnitude();
     if (!errors_.empty()) return Fail(std::move(errors_));

@@ -138,6 +138,7 @@ struct Recipe {
   std::optional<Precision> precision;
   std::optional<Optimizer> optimizer;
   std::optional<OptimizerLoop> optimizer_loop;
+  std::optional<bool> optimizer_in_backward;  // each weight is updated once its gradient is there
   std::optional<std::int64_t> micro_batch;
   std::optional<std::int64_t> gradient_accumulation;
   std::optional<std::int64_t> sequence_length;

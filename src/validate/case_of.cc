@@ -302,6 +302,7 @@ Expected<Recipe> RecipeOf(const Run& run, const spec::ModelSpec& model,
   recipe.framework = framework.facts;
   SetPrecision(run, framework, recipe);
   SetOptimizer(run, framework, recipe);
+  recipe.optimizer_in_backward = Switch(run, "optimizer_in_bwd");
   recipe.micro_batch = run.micro_batch;
   recipe.gradient_accumulation = run.accumulation;
   recipe.sequence_length = run.length;

@@ -55,6 +55,11 @@ const Segment* RecordDdpReduce(std::initializer_list<const Frame*> frames,
 class Replicated : public Sharding {
  public:
   explicit Replicated(const ModelFrames& frames) : frames_(frames) {
+    if (frames.plan().optimizer_in_backward) {
+      for (const Frame& layer : frames.layers()) update_layer_.push_back(UpdateAlone(layer));
+      update_before_ = UpdateAlone(frames.before());
+      update_after_ = UpdateAlone(frames.after());
+    }
     if (!IsDdp()) return;
     for (const Frame& layer : frames.layers()) {
       reduce_layer_.push_back(RecordDdpReduce({&layer}, frames.store()));
@@ -77,17 +82,34 @@ class Replicated : public Sharding {
   const Segment* Forward(const Position&, const Segment* forward) override { return forward; }
   void EndForward(Children&) override {}
   const Segment* Backward(const Position& p, const Segment* backward, Round round) override {
+    if (UpdatesEarly()) {
+      Children children;
+      if (p.after == kNoLayer) children.push_back({update_after_, 0});
+      children.push_back({backward, 0});
+      children.push_back({update_layer_[static_cast<std::size_t>(p.kind)], 0});
+      return frames_.store().Sequence(std::move(children));
+    }
     if (!IsDdp() || !round.sync) return backward;
     return frames_.store().Sequence(
         {{backward, 0}, {reduce_layer_[static_cast<std::size_t>(p.kind)], 0}});
   }
   void EndBackward(Children& children, Round round) override {
+    if (UpdatesEarly()) children.push_back({update_before_, 0});
     if (!IsDdp() || !round.sync) return;
     children.push_back({reduce_ends_, 0});
     children.push_back({wait_, 0});
   }
 
   void AppendUpdate(Children& children, bool is_first) override {
+    // States appear while the first backward pass runs; from the second step on they are there.
+    if (UpdatesEarly()) {
+      if (!is_first) return;
+      children.push_back({frames_.EveryFrame([this](const Frame& frame) {
+                            return RecordStates(frame, frames_.plan(), frames_.store());
+                          }),
+                          0});
+      return;
+    }
     AppendPlainUpdate(frames_, children, is_first);
     children.push_back({frames_.EveryFrame([this](const Frame& frame) {
                           return RecordZeroGrad(frame, frames_.store());
@@ -96,12 +118,24 @@ class Replicated : public Sharding {
   }
 
  private:
+  // torchtune training/memory.py register_optim_in_bwd_hooks: step and zero_grad as soon as a
+  // gradient is there. Here: once a layer has all of its gradients.
+  const Segment* UpdateAlone(const Frame& frame) const {
+    program::SegmentStore& store = frames_.store();
+    return store.Sequence(
+        {{RecordUpdate(frame, frames_.plan(), store), 0}, {RecordZeroGrad(frame, store), 0}});
+  }
+  bool UpdatesEarly() const { return frames_.plan().optimizer_in_backward; }
+
   bool IsDdp() const { return frames_.plan().parallel.sharding == spec::Sharding::kDdp; }
 
   const ModelFrames& frames_;
   std::vector<const Segment*> reduce_layer_;  // by kind
   const Segment* reduce_ends_ = nullptr;
   const Segment* wait_ = nullptr;
+  std::vector<const Segment*> update_layer_;  // by kind
+  const Segment* update_before_ = nullptr;
+  const Segment* update_after_ = nullptr;
 };
 
 }  // namespace

@@ -15,8 +15,7 @@ using program::Tape;
 using spec::Dtype;
 using spec::Optimizer;
 
-// bitsandbytes/optim/optimizer.py: min_8bit_size, blocks of 256. Paged states are counted where
-// they are while there is room for them: on the GPU.
+// bitsandbytes/optim/optimizer.py: min_8bit_size, blocks of 256.
 constexpr std::int64_t kMin8bitSize = 4096;
 constexpr std::int64_t kOptimizerBlock = 256;
 
@@ -266,6 +265,21 @@ const program::Segment* RecordAdapters(const Frame& frame, program::SegmentStore
   return Finish(tape, store);
 }
 
+namespace {
+
+// bitsandbytes/optim/optimizer.py get_state_buffer: paged states of tensors that are not small are
+// CUDA's managed memory. It is none of torch's, and gives way to what needs room on the GPU, so
+// that it counts where it then is.
+Place StatePlace(const Trained& t, const plan::Plan& plan) {
+  constexpr std::int64_t kSmallest = 100'000;
+  const bool is_paged =
+      plan.optimizer == Optimizer::kPagedAdamW || plan.optimizer == Optimizer::kPagedAdamW8bit;
+  if (plan.offload_shards || (is_paged && t.elements >= kSmallest)) return Place::kHost;
+  return Place::kGpu;
+}
+
+}  // namespace
+
 const program::Segment* RecordStates(const Frame& frame, const plan::Plan& plan,
                                      program::SegmentStore& store) {
   Tape tape;
@@ -273,8 +287,7 @@ const program::Segment* RecordStates(const Frame& frame, const plan::Plan& plan,
     const StateBytes states = StatesOf(t, plan);
     for (int i = 0; i < states.count; ++i) {
       tape.AllocSlot(frame.StateSlot(t.number, i), states.bytes[static_cast<std::size_t>(i)],
-                     Role::kOptimizerState, t.label,
-                     plan.offload_shards ? Place::kHost : Place::kGpu);
+                     Role::kOptimizerState, t.label, StatePlace(t, plan));
     }
   }
   return Finish(tape, store);
