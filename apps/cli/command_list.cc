@@ -47,6 +47,7 @@ int RunList(api::Kind kind, const Request& request, const Environment& environme
   question.today = environment.today;
   question.as_table = request.csv;
   question.with_tensors = request.tensors;
+  question.adapter_file = request.adapter;
   const Expected<api::ListAnswer> answer = api::List(question);
   if (!answer) return PrintErrors(answer.error());
   if (request.csv && std::holds_alternative<report::Sheet>(*answer)) {

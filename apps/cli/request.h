@@ -49,6 +49,7 @@ struct Request {
   std::vector<std::string> columns;  // empty: the usual ones
   bool csv = false;
   bool tensors = false;
+  std::string adapter;
   std::string write;              // a path; empty: stdout
   std::string provider;           // of a price list
   std::optional<api::Date> date;  // of a price list

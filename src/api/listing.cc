@@ -9,6 +9,9 @@
 #include "api/model_source.h"
 #include "api/open_catalog.h"
 #include "api/sheet_of.h"
+#include "config/file_reader.h"
+#include "plan/peft_tensors.h"
+#include "readers/peft_config.h"
 
 namespace trainfit::api {
 namespace {
@@ -49,15 +52,22 @@ Expected<report::Sheet> FindModelSheet(const Catalog& catalog, const ListRequest
   ASSIGN_OR_RETURN(const auto model, FindModel(catalog, {name, request.hf_cache}, &warnings));
   std::vector<std::string> notes;
   for (const Diagnostic& warning : warnings) notes.push_back(warning.message);
+  std::optional<plan::PeftTensors> adapter;
+  if (!request.adapter_file.empty()) {
+    ASSIGN_OR_RETURN(const config::Node file, config::ReadJsonFile(request.adapter_file));
+    ASSIGN_OR_RETURN(const spec::PeftConfig peft, readers::ReadPeftConfig(file));
+    ASSIGN_OR_RETURN(adapter, plan::ExpandPeft(*model, peft));
+  }
+  const plan::PeftTensors* added = adapter.has_value() ? &*adapter : nullptr;
   const std::vector<std::string> ids = catalog.Meant(Kind::kModel, name);
   if (ids.size() != 1 || ids[0] != model->id) {
-    return ModelSheet(*model, nullptr, notes, request.with_tensors);
+    return ModelSheet(*model, nullptr, notes, request.with_tensors, added);
   }
   ASSIGN_OR_RETURN(const config::Node record, catalog.Facts(Kind::kModel, ids[0]));
   ASSIGN_OR_RETURN(const std::vector<std::string> assumptions,
                    AssumptionsOf(catalog, Kind::kModel, name));
   notes.insert(notes.begin(), assumptions.begin(), assumptions.end());
-  return ModelSheet(*model, &record, notes, request.with_tensors);
+  return ModelSheet(*model, &record, notes, request.with_tensors, added);
 }
 
 // Keeps the rows of these ids, and says what the name is taken to mean elsewhere.

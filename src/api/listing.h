@@ -29,6 +29,7 @@ struct ListRequest {
   std::optional<report::Date> today;  // to flag old prices; unset: prices are not judged
   bool as_table = false;              // even of one thing; so do chosen columns
   bool with_tensors = false;          // of one model
+  std::string adapter_file;           // PEFT's adapter_config.json for one model; empty: none
 };
 
 // One word that names one thing gives its sheet; everything else a table.

@@ -79,19 +79,20 @@ std::int64_t TrainableOf(const std::vector<TensorGroup>& groups) {
   return params;
 }
 
-std::string ShapeText(const TensorSpec& tensor) {
+void AddText(const char* label, const std::string& text, SheetSection* section) {
+  if (!text.empty()) section->facts.push_back({label, text});
+}
+
+std::string ShapeText(const std::vector<std::int64_t>& shape) {
   std::string text;
-  for (const std::int64_t size : tensor.shape) {
+  for (const std::int64_t size : shape) {
     text += (text.empty() ? "" : " × ") + report::WithCommas(size);
   }
   return text.empty() ? "scalar" : text;
 }
 
-void AddText(const char* label, const std::string& text, SheetSection* section) {
-  if (!text.empty()) section->facts.push_back({label, text});
-}
-
-SheetSection Overview(const ModelSpec& model, const std::vector<TensorGroup>& groups) {
+SheetSection Overview(const ModelSpec& model, const std::vector<TensorGroup>& groups,
+                      const plan::PeftTensors* adapter) {
   SheetSection section{"model", {}, {}};
   const std::int64_t params = spec::ParameterCount(model);
   const std::int64_t active = spec::ActiveParameterCount(model);
@@ -100,7 +101,15 @@ SheetSection Overview(const ModelSpec& model, const std::vector<TensorGroup>& gr
   AddText("parameters", report::WithCommas(params), &section);
   if (active != params) AddText("active a token", report::WithCommas(active), &section);
   const std::int64_t trainable = TrainableOf(groups);
-  if (trainable != params) {
+  if (adapter != nullptr) {
+    AddText("adapter's", report::WithCommas(adapter->Added()), &section);
+    AddText("trainable",
+            fmt::format("{} ({:.4f} % of {})", report::WithCommas(adapter->Trainable()),
+                        100.0 * static_cast<double>(adapter->Trainable()) /
+                            static_cast<double>(params + adapter->Added()),
+                        report::WithCommas(params + adapter->Added())),
+            &section);
+  } else if (trainable != params) {
     AddText("trainable", report::WithCommas(trainable) + " (others are constants)", &section);
   }
   std::int64_t tensors = 0;
@@ -150,7 +159,7 @@ SheetSection CatalogueSection(const config::Node& record) {
 }
 
 std::string ModelJson(const ModelSpec& model, const std::vector<TensorGroup>& groups,
-                      const std::vector<std::string>& notes) {
+                      const std::vector<std::string>& notes, const plan::PeftTensors* adapter) {
   JsonWriter json;
   json.BeginObject();
   json.Field("schema", "trainfit.model/1");
@@ -159,7 +168,8 @@ std::string ModelJson(const ModelSpec& model, const std::vector<TensorGroup>& gr
   json.Field("architecture", model.architecture);
   json.Field("params", spec::ParameterCount(model));
   json.Field("active_params", spec::ActiveParameterCount(model));
-  json.Field("trainable_params", TrainableOf(groups));
+  json.Field("trainable_params", adapter != nullptr ? adapter->Trainable() : TrainableOf(groups));
+  if (adapter != nullptr) json.Field("adapter_params", adapter->Added());
   json.Key("tensors").BeginArray();
   for (const TensorGroup& group : groups) {
     json.BeginObject();
@@ -187,23 +197,31 @@ std::string ModelJson(const ModelSpec& model, const std::vector<TensorGroup>& gr
 }  // namespace
 
 Sheet ModelSheet(const ModelSpec& model, const config::Node* record,
-                 const std::vector<std::string>& notes, bool with_tensors) {
+                 const std::vector<std::string>& notes, bool with_tensors,
+                 const plan::PeftTensors* adapter) {
   const std::vector<TensorGroup> groups = GroupsOf(model);
   Sheet sheet;
   sheet.title = model.id;
   if (!notes.empty()) sheet.sections.push_back({"notes", {}, notes});
-  sheet.sections.push_back(Overview(model, groups));
+  sheet.sections.push_back(Overview(model, groups, adapter));
   if (record != nullptr) sheet.sections.push_back(CatalogueSection(*record));
   if (with_tensors) {
     SheetSection section{"tensors ({l}: layer, {e}: expert)", {}, {}};
     for (const TensorGroup& group : groups) {
-      std::string text = ShapeText(*group.tensor);
+      std::string text = ShapeText(group.tensor->shape);
       if (group.count > 1) text += " (" + report::WithCommas(group.count) + " times)";
       section.facts.push_back({group.name, text});
     }
     sheet.sections.push_back(std::move(section));
   }
-  sheet.json = ModelJson(model, groups, notes);
+  if (with_tensors && adapter != nullptr) {
+    SheetSection section{"tensors of the adapter", {}, {}};
+    for (const plan::PeftTensor& tensor : adapter->added) {
+      section.facts.push_back({tensor.name, ShapeText(tensor.shape)});
+    }
+    sheet.sections.push_back(std::move(section));
+  }
+  sheet.json = ModelJson(model, groups, notes, adapter);
   return sheet;
 }
 

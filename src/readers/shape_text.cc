@@ -191,8 +191,9 @@ double BareSize(std::string_view text) {
   const char unit = text.back();
   const double scale = unit == 'B' || unit == 'b' ? 1e9 : unit == 'M' || unit == 'm' ? 1e6 : 0;
   double number = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto read = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  const std::string digits(text.substr(0, text.size() - 1));
+  const char* end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, number, std::chars_format::fixed);
   const bool is_number = read.ec == std::errc() && read.ptr == end && number > 0;
   return is_number ? number * scale : 0;
 }

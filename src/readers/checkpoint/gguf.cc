@@ -63,7 +63,7 @@ class Parser {
   bool is_short() const { return is_short_; }
 
  private:
-  std::string Fault(std::string what) { return is_short_ ? "" : what; }
+  std::string Fault(std::string what) { return is_short_ ? std::string() : std::move(what); }
 
   std::string_view Bytes(std::uint64_t count) {
     if (is_short_ || count > head_.size() - at_) {
