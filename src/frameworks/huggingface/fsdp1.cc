@@ -10,9 +10,9 @@
 //     there; _post_backward_hook drops the parameters, then reduces that flat gradient;
 //   - without a sync the flat gradient stays as it is and the next one is added to it.
 #include <algorithm>
-#include <array>
 #include <span>
 
+#include "frameworks/huggingface/fsdp_unit.h"
 #include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
 
@@ -97,20 +97,14 @@ class UnitRecorder {
 
  private:
   void AddFrame(const Frame& frame) {
-    for (std::int32_t i = 0; i < frame.size(); ++i) {
-      if (frame.held(i).quantized_4bit) {
-        const Bytes words = Padded(GatheredWords(frame, i).value(), 1);
-        frozen_ += words;
-        held_ += PerRank(words);
-      } else {
-        const program::Leaf leaf = frame.WeightLeaf(i);
-        Add(leaf, frame.held(i).dtype);
-      }
-      if (frame.held(i).lora_rank == 0) continue;
-      for (const bool is_b : {false, true}) {
-        Add(frame.AdapterLeaf(i, is_b), plan_.adapter_dtype);
-      }
-    }
+    const auto words = [&](std::int32_t, Bytes bytes) {
+      const Bytes whole = Padded(bytes.value(), 1);
+      frozen_ += whole;
+      held_ += PerRank(whole);
+    };
+    ForEachUnitTensor(frame, words, [&](std::int32_t, const program::Leaf& leaf, Dtype stored) {
+      Add(leaf, stored);
+    });
   }
 
   Bytes PerRank(Bytes whole) const { return Bytes(whole.value() / plan_.parallel.data); }
@@ -142,10 +136,7 @@ class UnitRecorder {
 
   template <typename Body>
   const Segment* Leaf(Body body) {
-    Tape tape;
-    body(tape);
-    tape.Cut();
-    return tape.Finish(store_).front();
+    return RecordLeaf(store_, body);
   }
 
   static void Alloc(Tape& tape, Slot slot, Bytes bytes, Role role, const char* label,
@@ -236,15 +227,12 @@ bool RunsUnitAnew(const plan::Plan& plan) {
 
 class Fsdp1 : public Sharding {
  public:
-  explicit Fsdp1(const ModelFrames& frames) : frames_(frames), store_(frames.store()) {
-    const std::array<const Frame*, 2> ends = {&frames.before(), &frames.after()};
-    root_ = UnitRecorder(ends, store_).Record();
-    for (const Frame& layer : frames.layers()) {
-      const Frame* frame = &layer;
-      units_.push_back(UnitRecorder({&frame, 1}, store_).Record());
-    }
-    runs_unit_anew_ = RunsUnitAnew(frames.plan());
-  }
+  explicit Fsdp1(const ModelFrames& frames)
+      : frames_(frames),
+        store_(frames.store()),
+        units_(RecordUnits<Unit, UnitRecorder>(frames)),
+        root_(units_.root),
+        runs_unit_anew_(RunsUnitAnew(frames.plan())) {}
 
   bool AccumulatesInPlace() const override { return false; }
 
@@ -253,7 +241,7 @@ class Fsdp1 : public Sharding {
   // is one more. The allocator keeps what that once took. Nothing else is as high as this here.
   void AppendInit(Children& children) override {
     Bytes largest;
-    for (const Unit& unit : units_) largest = std::max(largest, unit.whole);
+    for (const Unit& unit : units_.layers) largest = std::max(largest, unit.whole);
     const std::int32_t buffers = runs_unit_anew_ ? 2 : 3;
     Tape tape;
     for (const bool allocate : {true, false}) {
@@ -333,7 +321,9 @@ class Fsdp1 : public Sharding {
     frames_.AppendLayers(children, false,
                          [this](const Position& p) { return UnitOf(p.kind).zero_grad; });
   }
-  const Unit& UnitOf(std::int32_t kind) const { return units_[static_cast<std::size_t>(kind)]; }
+  const Unit& UnitOf(std::int32_t kind) const {
+    return units_.layers[static_cast<std::size_t>(kind)];
+  }
 
   void Finish(const Unit& unit, const Segment* reshard, Round round, Children& children) const {
     const bool syncs_each = frames_.plan().facts.Is(plan::Fact::kSyncEachMicroStep);
@@ -346,8 +336,8 @@ class Fsdp1 : public Sharding {
 
   const ModelFrames& frames_;
   program::SegmentStore& store_;
-  Unit root_;
-  std::vector<Unit> units_;  // by kind
+  Units<Unit> units_;
+  const Unit& root_;
   bool runs_unit_anew_ = false;
 };
 

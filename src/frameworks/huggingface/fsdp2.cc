@@ -4,9 +4,9 @@
 // the gather buffer of a unit lives until the next unit has copied out (forward) or until its own
 // copy-out (backward, where the next unit is prefetched); the input of a reduce-scatter lives until
 // the next one starts; the root unit stays whole from the start of forward to the end of backward.
-#include <array>
 #include <span>
 
+#include "frameworks/huggingface/fsdp_unit.h"
 #include "frameworks/huggingface/sharding.h"
 #include "frameworks/huggingface/states.h"
 
@@ -100,20 +100,13 @@ class UnitRecorder {
 
  private:
   void AddFrame(const Frame& frame) {
-    for (std::int32_t i = 0; i < frame.size(); ++i) {
-      if (frame.held(i).quantized_4bit) {
-        const Bytes words = GatheredWords(frame, i);
-        if (words > Bytes()) {
-          parameters_.push_back({UnshardedSlot(frame, i), {}, words, {}, {}, {}, "packed weights"});
-        }
-      } else {
-        Add(frame, i, frame.WeightLeaf(i), frame.held(i).dtype);
-      }
-      if (frame.held(i).lora_rank == 0) continue;
-      for (const bool is_b : {false, true}) {
-        Add(frame, Frame::AdapterNumber(i, is_b), frame.AdapterLeaf(i, is_b), plan_.adapter_dtype);
-      }
-    }
+    const auto words = [&](std::int32_t i, Bytes bytes) {
+      parameters_.push_back({UnshardedSlot(frame, i), {}, bytes, {}, {}, {}, "packed weights"});
+    };
+    ForEachUnitTensor(frame, words,
+                      [&](std::int32_t number, const program::Leaf& leaf, Dtype stored) {
+                        Add(frame, number, leaf, stored);
+                      });
   }
 
   static Slot UnshardedSlot(const Frame& frame, std::int32_t number) {
@@ -139,10 +132,7 @@ class UnitRecorder {
 
   template <typename Body>
   const Segment* Leaf(Body body) {
-    Tape tape;
-    body(tape);
-    tape.Cut();
-    return tape.Finish(store_).front();
+    return RecordLeaf(store_, body);
   }
 
   // The unit's frame holds a layer's activations as well, so nothing here takes a recorded slot.
@@ -214,14 +204,11 @@ class UnitRecorder {
 
 class Fsdp2 : public Sharding {
  public:
-  explicit Fsdp2(const ModelFrames& frames) : frames_(frames), store_(frames.store()) {
-    const std::array<const Frame*, 2> ends = {&frames.before(), &frames.after()};
-    root_ = UnitRecorder(ends, store_).Record();
-    for (const Frame& layer : frames.layers()) {
-      const Frame* frame = &layer;
-      units_.push_back(UnitRecorder({&frame, 1}, store_).Record());
-    }
-  }
+  explicit Fsdp2(const ModelFrames& frames)
+      : frames_(frames),
+        store_(frames.store()),
+        units_(RecordUnits<Unit, UnitRecorder>(frames)),
+        root_(units_.root) {}
 
   bool AccumulatesInPlace() const override { return !SyncsEach(); }
 
@@ -285,13 +272,13 @@ class Fsdp2 : public Sharding {
     return SyncsEach() && !round.is_first ? unit.reduce_more : unit.reduce;
   }
   const Unit& UnitOf(std::int32_t kind) const {
-    return kind == kNoLayer ? root_ : units_[static_cast<std::size_t>(kind)];
+    return kind == kNoLayer ? root_ : units_.layers[static_cast<std::size_t>(kind)];
   }
 
   const ModelFrames& frames_;
   program::SegmentStore& store_;
-  Unit root_;
-  std::vector<Unit> units_;  // by kind
+  Units<Unit> units_;
+  const Unit& root_;
 };
 
 }  // namespace

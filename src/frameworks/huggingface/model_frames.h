@@ -23,6 +23,15 @@ struct Position {
   auto operator<=>(const Position&) const = default;
 };
 
+// One leaf that `body(tape)` records.
+template <typename Body>
+const program::Segment* RecordLeaf(program::SegmentStore& store, Body body) {
+  program::Tape tape;
+  body(tape);
+  tape.Cut();
+  return tape.Finish(store).front();
+}
+
 class ModelFrames {
  public:
   ModelFrames(const plan::Plan& plan, program::SegmentStore& store);

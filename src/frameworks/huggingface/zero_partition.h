@@ -37,15 +37,6 @@ constexpr program::Slot SlotOf(ZeroSlot slot, std::int32_t more = 0) {
   return {program::kSharedFrame, static_cast<std::int32_t>(slot) + more};
 }
 
-// One leaf that `body(tape)` records.
-template <typename Body>
-const program::Segment* RecordLeaf(program::SegmentStore& store, Body body) {
-  program::Tape tape;
-  body(tape);
-  tape.Cut();
-  return tape.Finish(store).front();
-}
-
 // DeepSpeedCPUAdam of `elements` (csrc/includes/cpu_adam.h): reads and writes fp32 weights and
 // states, reads the gradient. The copies' stream waits for it as for a copy.
 inline void RunHostAdam(program::Tape& tape, std::int64_t elements) {
