@@ -48,6 +48,7 @@ int RunList(api::Kind kind, const Request& request, const Environment& environme
   question.as_table = request.csv;
   question.with_tensors = request.tensors;
   question.adapter_file = request.adapter;
+  question.recipe = request.recipe;
   const Expected<api::ListAnswer> answer = api::List(question);
   if (!answer) return PrintErrors(answer.error());
   if (request.csv && std::holds_alternative<report::Sheet>(*answer)) {

@@ -45,6 +45,23 @@ Expected<std::vector<std::string>> AssumptionsOf(const Catalog& catalog, Kind ki
   return std::vector<std::string>();
 }
 
+// Of a file of PEFT's, or LoRA as the options of a fit say it; none: the model itself is trained.
+Expected<std::optional<spec::PeftConfig>> AdapterOf(const ListRequest& request) {
+  if (!request.adapter_file.empty()) {
+    ASSIGN_OR_RETURN(const config::Node file, config::ReadJsonFile(request.adapter_file));
+    ASSIGN_OR_RETURN(spec::PeftConfig peft, readers::ReadPeftConfig(file));
+    return std::optional(std::move(peft));
+  }
+  const bool is_full = request.recipe.method.value_or(spec::Method::kFull) == spec::Method::kFull;
+  if (is_full && !request.recipe.lora.has_value()) return std::optional<spec::PeftConfig>();
+  const spec::LoraRecipe lora = request.recipe.lora.value_or(spec::LoraRecipe());
+  spec::PeftConfig peft;
+  peft.rank = lora.rank;
+  peft.targets.list = lora.targets;
+  peft.modules_to_save = lora.modules_to_save;
+  return std::optional(std::move(peft));
+}
+
 // A model of a file, of the hub's cache or of the catalogue.
 Expected<report::Sheet> FindModelSheet(const Catalog& catalog, const ListRequest& request,
                                        const std::string& name) {
@@ -52,11 +69,10 @@ Expected<report::Sheet> FindModelSheet(const Catalog& catalog, const ListRequest
   ASSIGN_OR_RETURN(const auto model, FindModel(catalog, {name, request.hf_cache}, &warnings));
   std::vector<std::string> notes;
   for (const Diagnostic& warning : warnings) notes.push_back(warning.message);
+  ASSIGN_OR_RETURN(const std::optional<spec::PeftConfig> peft, AdapterOf(request));
   std::optional<plan::PeftTensors> adapter;
-  if (!request.adapter_file.empty()) {
-    ASSIGN_OR_RETURN(const config::Node file, config::ReadJsonFile(request.adapter_file));
-    ASSIGN_OR_RETURN(const spec::PeftConfig peft, readers::ReadPeftConfig(file));
-    ASSIGN_OR_RETURN(adapter, plan::ExpandPeft(*model, peft));
+  if (peft.has_value()) {
+    ASSIGN_OR_RETURN(adapter, plan::ExpandPeft(*model, *peft));
   }
   const plan::PeftTensors* added = adapter.has_value() ? &*adapter : nullptr;
   const std::vector<std::string> ids = catalog.Meant(Kind::kModel, name);

@@ -12,6 +12,7 @@
 #include "report/date.h"
 #include "report/listing.h"
 #include "report/sheet.h"
+#include "spec/recipe.h"
 
 namespace trainfit::api {
 
@@ -30,6 +31,7 @@ struct ListRequest {
   bool as_table = false;              // even of one thing; so do chosen columns
   bool with_tensors = false;          // of one model
   std::string adapter_file;           // PEFT's adapter_config.json for one model; empty: none
+  spec::Recipe recipe;                // its method and LoRA: what they train of one model
 };
 
 // One word that names one thing gives its sheet; everything else a table.
