@@ -235,6 +235,7 @@ Expected<spec::ModelSpec> OfSize(const std::string& text, double params, Diagnos
 bool IsShapeText(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == 0 || colon == std::string_view::npos) return false;
+  if (text.substr(colon).starts_with("://")) return false;  // an address
   return text.find('=', colon) != std::string_view::npos &&
          text.substr(0, colon).find_first_not_of(
              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"

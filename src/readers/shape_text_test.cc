@@ -42,6 +42,7 @@ TEST(ShapeTextTest, MistakesAreNamed) {
   EXPECT_NE(ErrorOf("gpt:layers=2,heads=2").find("is missing"), std::string::npos);
   EXPECT_EQ(ErrorOf("org/model"), "no shape");
   EXPECT_EQ(ErrorOf("C:model"), "no shape");
+  EXPECT_EQ(ErrorOf("https://host/org/model?a=b"), "no shape");
 }
 
 TEST(ShapeTextTest, ABareSizeIsATypicalShapeAndSaysSo) {
