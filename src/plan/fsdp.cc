@@ -28,7 +28,7 @@ void CheckBase(const Plan& plan, Diagnostics& errors) {
                          fmt::format("FSDP does not shard weights of integers: {} weights cannot "
                                      "be trained under {}",
                                      Name(plan.quantization), Name(plan.parallel.sharding)),
-                         "--quantization nf4"));
+                         "4-bit weights (load_in_4bit) are stored in a type that it does shard"));
 }
 
 void Reshard(const spec::Recipe& recipe, Plan& plan, Diagnostics& errors) {

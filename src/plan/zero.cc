@@ -30,6 +30,7 @@ class ZeroResolver {
         errors_(errors) {}
 
   void Run() {
+    CheckBase();
     Types();
     Loop();
     Sizes();
@@ -37,6 +38,19 @@ class ZeroResolver {
   }
 
  private:
+  // zero/partition_parameters.py cuts parameters: words of GPTQ and AWQ are buffers, and int8 ones
+  // carry scales that no gather brings back. Neither has a lowering.
+  void CheckBase() {
+    const bool is_blockwise = plan_.quantization == spec::Quantization::kNf4 ||
+                              plan_.quantization == spec::Quantization::kFp4;
+    const bool is_cut = plan_.parallel.sharding == Sharding::kZero3;
+    if (plan_.method != spec::Method::kQlora || is_blockwise || !is_cut) return;
+    errors_.push_back(Error("not-simulated",
+                            fmt::format("{} weights under zero3 cannot be simulated yet",
+                                        spec::Name(plan_.quantization)),
+                            "--sharding zero2"));
+  }
+
   // engine.py _configure_distributed_model: with bf16 or fp16 enabled the whole module is cast to
   // it; no autocast is entered, and updates go to fp32 copies of the partition.
   void Types() {

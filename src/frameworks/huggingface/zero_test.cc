@@ -211,5 +211,21 @@ TEST(Disk, DownloadAndCheckpoint) {
               2 + 12 + 2, 1e-4);
 }
 
+TEST(Zero3, CutsNoWordsOfOtherKindsThanBlocks) {
+  const auto resolves = [](spec::Quantization quantization, Sharding sharding) {
+    spec::Recipe recipe = RecipeOf(sharding);
+    recipe.method = spec::Method::kQlora;
+    recipe.quantization = quantization;
+    spec::Machine machine;
+    machine.gpus_per_node = 2;
+    return plan::ResolvePlan(recipe, LlamaStyle(), machine, FindFacts("transformers", "").value())
+        .has_value();
+  };
+  EXPECT_TRUE(resolves(spec::Quantization::kNf4, Sharding::kZero3));
+  EXPECT_TRUE(resolves(spec::Quantization::kGptq4, Sharding::kZero2));
+  EXPECT_FALSE(resolves(spec::Quantization::kGptq4, Sharding::kZero3));
+  EXPECT_FALSE(resolves(spec::Quantization::kInt8, Sharding::kZero3));
+}
+
 }  // namespace
 }  // namespace trainfit::frameworks::huggingface
