@@ -61,6 +61,7 @@ std::string_view GuessByKeys(const ReadContext& context) {
 }
 
 void WarnGuess(const ReadContext& context, std::string_view type, std::string_view guess) {
+  const std::string near = type.empty() ? "" : NearestWord(type, KnownModelTypes());
   context.root.Warn(
       {"model_type"}, "unknown-model-type",
       type.empty()
@@ -68,7 +69,8 @@ void WarnGuess(const ReadContext& context, std::string_view type, std::string_vi
                         guess)
           : fmt::format("\"{}\" is no known model_type: read as \"{}\", which its keys fit", type,
                         guess),
-      "counts and memory may differ from the real model; compare the parameter count");
+      near.empty() ? "counts and memory may differ from the real model; compare the parameter count"
+                   : fmt::format("\"model_type\": \"{}\", if that is what was meant", near));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/nearest_word.h"
+
 namespace trainfit::readers {
 namespace {
 
@@ -209,6 +211,39 @@ spec::Activation ReadActivation(const ConfigView& config, Keys keys, Activation 
   if (name == "quick_gelu") return Activation::kQuickGelu;
   if (name == "relu") return Activation::kRelu;
   if (name == "relu2") return Activation::kRelu2;
+  // The others of transformers' table (transformers/activations.py, ACT2CLS).
+  const std::vector<std::string> known = {"silu",
+                                          "swish",
+                                          "gelu",
+                                          "gelu_python",
+                                          "gelu_pytorch_tanh",
+                                          "gelu_new",
+                                          "gelu_10",
+                                          "gelu_fast",
+                                          "relu",
+                                          "gelu_accurate",
+                                          "gelu_python_tanh",
+                                          "quick_gelu",
+                                          "relu2",
+                                          "leaky_relu",
+                                          "linear",
+                                          "laplace",
+                                          "mish",
+                                          "prelu",
+                                          "relu6",
+                                          "sigmoid",
+                                          "tanh",
+                                          "xielu",
+                                          "hardswish",
+                                          "sqrtsoftplus"};
+  if (std::find(known.begin(), known.end(), name) == known.end()) {
+    const std::string near = NearestWord(name, known);
+    config.Warn(keys, "unknown-activation",
+                fmt::format("\"{}\" is no activation that transformers knows: counted as a "
+                            "function of one kernel that keeps its input",
+                            name),
+                near);
+  }
   return Activation::kOther;
 }
 

@@ -48,6 +48,22 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+TEST(ModelConfigTest, AMistypedTypeOrActivationNamesTheNearestWord) {
+  Diagnostics warnings;
+  const std::string mistyped = Replaced(kLlama, R"("llama",)", R"("lama", "hidden_act": "sillu",)");
+  ASSERT_TRUE(Read(Replaced(mistyped, "LlamaForCausalLM", "OwnModel"), &warnings).has_value());
+  std::string all;
+  for (const Diagnostic& warning : warnings) all += RenderText(warning);
+  EXPECT_NE(all.find("\"lama\" is no known model_type"), std::string::npos) << all;
+  EXPECT_NE(all.find("\"model_type\": \"llama\""), std::string::npos) << all;
+  EXPECT_NE(all.find("\"sillu\" is no activation"), std::string::npos) << all;
+  EXPECT_NE(all.find("try: silu"), std::string::npos) << all;
+  warnings.clear();
+  ASSERT_TRUE(Read(Replaced(kLlama, R"("llama",)", R"("llama", "hidden_act": "mish",)"), &warnings)
+                  .has_value());
+  EXPECT_TRUE(warnings.empty());
+}
+
 TEST(ModelConfigTest, ReadsLlamaToTheTensor) {
   const auto model = Read(kLlama);
   ASSERT_TRUE(model.has_value()) << ErrorsOf(kLlama);

@@ -66,7 +66,10 @@ Expected<Sizes> ReadSizes(const Node& arch) {
 
 // Mixtures, latent attention and hybrids are more than these sizes say.
 std::string MoreThanSizes(const Node& arch) {
-  if (Size(arch, "experts").value_or(0) > 1) return "mixture of experts";
+  for (const std::string_view key : {"experts", "num_experts"}) {
+    if (Size(arch, key).value_or(0) > 1) return "mixture of experts";
+  }
+  if (arch.Find("moe") != nullptr) return "mixture of experts";
   if (arch.Find("mla") != nullptr || arch.Find("kv_lora_rank") != nullptr) {
     return "multi-head latent attention";
   }

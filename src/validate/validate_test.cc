@@ -185,6 +185,10 @@ TEST(ConfigOfSizes, IsGptOrLlamaByWhatTheRecordSays) {
   EXPECT_NE(config("{" + sizes + "}").find("llama"), std::string::npos);
   EXPECT_EQ(config("{" + sizes + R"(, "experts": 8})"),
             "model not in the catalogue: mixture of experts");
+  EXPECT_EQ(config("{" + sizes + R"(, "num_experts": 8})"),
+            "model not in the catalogue: mixture of experts");
+  EXPECT_EQ(config("{" + sizes + R"(, "moe": {"experts": 8}})"),
+            "model not in the catalogue: mixture of experts");
   EXPECT_EQ(config(R"({"layers": 2})"), "model unknown, and its sizes lack hidden");
 }
 
