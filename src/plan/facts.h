@@ -44,6 +44,7 @@ struct Stack {
 enum class Fact : std::uint8_t {
   kCheckpointingDefault,   // spec::Checkpointing
   kCheckpointReentrant,    // bool
+  kCheckpointStopsEarly,   // bool; without reentry: recomputation ends at the last tensor kept
   kLossPath,               // LossPath
   kLossKernelDefault,      // spec::LossKernel
   kOutputsToFp32,          // bool: accelerate copies low-precision outputs to fp32

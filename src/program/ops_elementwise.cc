@@ -153,7 +153,7 @@ Tensor AddInPlace(Tape& tape, const Tensor& a, const Tensor& b, const char* labe
 Tensor Scale(Tape& tape, const Tensor& x, const char* label) {
   Tensor out = tape.New({x.rows(), x.cols()}, x.dtype(), Role::kActivations, label);
   Elementwise(tape, label, 2 * x.bytes());
-  tape.Record(label, CastBackward, {x}, out);
+  tape.Record(label, CastBackward, {x}, out, {Tensor()});  // keeps the factor, on the host
   return out;
 }
 

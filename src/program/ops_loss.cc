@@ -145,33 +145,48 @@ void CrossEntropyByPiecesBackward(BackwardContext& c) {
   if (c.Wants(1)) c.Give(1, std::move(grad_weight));
 }
 
-// grad_hidden and grad_weight are fp32 zeros; one tile of logits and one slice of the weight in the
-// compute dtype live beside them; at the end both are cast to their tensors' dtypes.
+// A loop's variable still holds the last cast while the next one is made: two slices at once, and
+// the last lives on until the function returns.
+Tensor LastSlice(Tape& tape, std::int64_t rows, std::int64_t step, std::int64_t cols, Dtype dtype,
+                 Role role, const char* label) {
+  Tensor slice = tape.New({std::min(rows, step), cols}, dtype, role, label);
+  if (rows > 2 * step) slice = tape.New({step, cols}, dtype, role, label);
+  if (rows > step) slice = tape.New({(rows - 1) % step + 1, cols}, dtype, role, label);
+  return slice;
+}
+
+// grad_hidden and grad_weight are fp32 zeros; one tile of logits and the slices of weight and
+// hidden states in the compute dtype live beside them, also while both are cast to their tensors'
+// dtypes at the end.
 void ChunkedLogProbBackward(BackwardContext& c) {
   Tape& tape = c.tape();
   const Shape hidden = c.InputShape(0);
   const Shape weight = c.InputShape(1);
-  const std::int64_t tile_tokens = c.number(0);
+  const std::int64_t tile_tokens = std::min(hidden.rows, c.number(0));
   const std::int64_t tile_vocab = c.number(1);
   const auto compute = static_cast<Dtype>(c.number(2));
   Tensor grad_hidden;
   Tensor grad_weight;
   if (c.Wants(0)) grad_hidden = tape.New(hidden, Dtype::kFp32, Role::kActivations, c.label());
   if (c.Wants(1)) grad_weight = tape.New(weight, Dtype::kFp32, Role::kGradients, c.label());
-  {
-    const Tensor tile =
-        tape.New({tile_tokens, tile_vocab}, compute, Role::kLogits, "tile of logits");
-    Tensor slice;
-    if (c.InputDtype(1) != compute) {
-      slice = tape.New({tile_vocab, weight.cols}, compute, Role::kWeightCasts, "slice of the head");
-    }
-    const Tiling tiling{hidden.rows, weight.rows, hidden.cols, tile_tokens, tile_vocab, compute};
-    TiledGemm(tape, c.label(), tiling, {tile_tokens, tile_vocab, hidden.cols}, true);
-    // The gradient of the tile: probabilities less the targets, scaled.
-    TiledElementwise(tape, c.label(), tiling, 6);
-    if (c.Wants(0)) TiledGemm(tape, c.label(), tiling, {tile_tokens, hidden.cols, tile_vocab});
-    if (c.Wants(1)) TiledGemm(tape, c.label(), tiling, {tile_vocab, hidden.cols, tile_tokens});
+  const Tensor tile = tape.New({tile_tokens, tile_vocab}, compute, Role::kLogits, "tile of logits");
+  Tensor chunk;
+  if (c.InputDtype(0) != compute) {
+    chunk = LastSlice(tape, hidden.rows, tile_tokens, hidden.cols, compute, Role::kTemporary,
+                      "chunk of hidden states");
   }
+  Tensor slice;
+  if (c.InputDtype(1) != compute) {
+    slice = LastSlice(tape, weight.rows, tile_vocab, weight.cols, compute, Role::kWeightCasts,
+                      "slice of the head");
+  }
+  const std::int64_t cols = std::min(weight.rows, tile_vocab);
+  const Tiling tiling{hidden.rows, weight.rows, hidden.cols, tile_tokens, cols, compute};
+  TiledGemm(tape, c.label(), tiling, {tile_tokens, cols, hidden.cols}, true);
+  // The gradient of the tile: probabilities less the targets, scaled.
+  TiledElementwise(tape, c.label(), tiling, 6);
+  if (c.Wants(0)) TiledGemm(tape, c.label(), tiling, {tile_tokens, hidden.cols, cols});
+  if (c.Wants(1)) TiledGemm(tape, c.label(), tiling, {cols, hidden.cols, tile_tokens});
   GiveBiasGradient(c);
   if (c.Wants(0)) c.Give(0, Cast(tape, grad_hidden, c.InputDtype(0), c.label()));
   if (c.Wants(1)) c.Give(1, Cast(tape, grad_weight, c.InputDtype(1), c.label()));
@@ -295,10 +310,12 @@ Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight, co
   {
     const Tensor statistics =
         tape.New({tokens, kStatistics}, Dtype::kFp32, Role::kTemporary, label);
-    const Tensor tile = tape.New({rows, cols}, compute, Role::kLogits, "tile of logits");
+    // As wide as a tile may be, also where the vocabulary is smaller.
+    const Tensor tile = tape.New({rows, tile_vocab}, compute, Role::kLogits, "tile of logits");
     Tensor chunk;
     if (hidden.dtype() != compute) {
-      chunk = tape.New({rows, hidden.cols()}, compute, Role::kTemporary, label);
+      chunk = LastSlice(tape, tokens, tile_tokens, hidden.cols(), compute, Role::kTemporary,
+                        "chunk of hidden states");
     }
     Tensor slice;
     if (weight.dtype() != compute) {
@@ -309,7 +326,8 @@ Tensor ChunkedLogProb(Tape& tape, const Tensor& hidden, const Tensor& weight, co
     TiledElementwise(tape, label, tiling, 6);
   }
   tape.Record(label, ChunkedLogProbBackward, {hidden, weight, bias}, log_probabilities,
-              {hidden, targets, log_z}, {rows, cols, static_cast<std::int64_t>(compute)});
+              {hidden, targets, log_z},
+              {tile_tokens, tile_vocab, static_cast<std::int64_t>(compute)});
   return log_probabilities;
 }
 

@@ -215,7 +215,39 @@ Node* Tape::Record(const char* label, BackwardFunction backward,
   i = 0;
   for (const std::int64_t number : numbers) node.numbers[i++] = number;
   AddOutput(node, output);
+  if (recomputing_ && save.size() > 0) NoteKept(save, output);
   return &node;
+}
+
+// The inputs of an operation are kept before it runs, its outputs after.
+void Tape::NoteKept(std::initializer_list<Tensor> kept, const Tensor& output) {
+  const auto born = [this](const Tensor& tensor) {
+    return tensor.defined() ? storages_[ValueStorage(tensor.value())].alloc_event : -1;
+  };
+  const std::int32_t start = born(output);
+  const bool is_output =
+      start < 0 ||
+      std::any_of(
+          kept.begin(), kept.end(), [&](const Tensor& tensor) { return born(tensor) >= start; });
+  last_kept_ = is_output ? events_.size() : Index(start);
+}
+
+void Tape::StopRecomputingEarly() {
+  const auto stop = events_.begin() + static_cast<std::ptrdiff_t>(last_kept_);
+  const auto is_later = [&](const Event& event) {
+    if (event.kind != EventKind::kFree) return true;
+    return std::any_of(stop, events_.end(), [&](const Event& other) {
+      return other.kind == EventKind::kAlloc && other.slot == event.slot;
+    });
+  };
+  const auto runs = std::count_if(stop, events_.end(),
+                                  [](const Event& event) { return event.kind == EventKind::kRun; });
+  std::vector<Event> frees;
+  std::copy_if(stop, events_.end(), std::back_inserter(frees),
+               [&](const Event& event) { return !is_later(event); });
+  events_.erase(stop, events_.end());
+  events_.insert(events_.end(), frees.begin(), frees.end());
+  operations_.resize(operations_.size() - static_cast<std::size_t>(runs));
 }
 
 void Tape::AddOutput(Node& node, Tensor& output) {

@@ -167,6 +167,10 @@ class Tape {
   void Run(const Operation& operation);
   // What runs from now on was run in forward already (activation checkpointing).
   void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
+  // Takes back what was recorded of the recomputation since the last tensor that autograd kept in
+  // it: torch.utils.checkpoint without reentry stops there by an exception (_StopRecomputationError
+  // in checkpoint.py, from torch 2.1 on). Everything made since must be gone.
+  void StopRecomputingEarly();
   // Both directions are issued by Functions in Python.
   void set_python_functions() { issuer_ = Issuer::kFunctions; }
   // Exchanges `moved` bytes (counted as in Operation) within the group, on `stream`.
@@ -218,6 +222,7 @@ class Tape {
   std::size_t ValueStorage(std::int32_t value) const {
     return static_cast<std::size_t>(values_[static_cast<std::size_t>(value)].storage);
   }
+  void NoteKept(std::initializer_list<Tensor> kept, const Tensor& output);
   void AccumulateInto(std::int32_t value, Tensor gradient);
   void AccumulateLeaf(Leaf& leaf, Tensor gradient);
   void Issue(Operation operation);
@@ -242,6 +247,7 @@ class Tape {
   spec::Dtype autocast_ = spec::Dtype::kFp32;
   Issuer issuer_ = Issuer::kPython;
   bool recomputing_ = false;
+  std::size_t last_kept_ = 0;  // of the recomputation: the event at which its last tensor was kept
   bool grad_enabled_ = true;
   bool retain_graph_ = false;
   bool closing_ = false;

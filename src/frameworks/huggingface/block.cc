@@ -128,6 +128,7 @@ class BlockRecorder {
       held = gradient;
     } else {
       recomputed.reset();
+      if (plan_.facts.Is(plan::Fact::kCheckpointStopsEarly)) tape_.StopRecomputingEarly();
     }
     Backpropagate(root, std::move(gradient), wrt);
     recomputed.reset();

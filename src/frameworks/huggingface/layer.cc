@@ -51,7 +51,8 @@ bool NeedsMask(const plan::Plan& plan) {
   if (is_flash) return false;
   if (plan.attention == spec::AttentionImplementation::kEager || !plan.padding_free) return true;
   for (const spec::LayerKind& kind : plan.model->Text().kinds) {
-    if (kind.attention.window > 0 && plan.sequence_length > kind.attention.window) return true;
+    // transformers/masking_utils.py _ignore_causal_mask_sdpa: kv_length < local_attention_size.
+    if (kind.attention.window > 0 && plan.sequence_length >= kind.attention.window) return true;
   }
   return false;
 }
