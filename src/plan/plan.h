@@ -112,6 +112,7 @@ struct Plan {
   bool fused_accumulation = true;
   bool overlap_reduce = false;
   bool overlap_gather = false;
+  bool first_flash = false;  // flash-attention's kernels before version 2
   std::optional<spec::Fp8> fp8;
   bool fp8_needs_transposes = false;  // products read 8-bit matrices along their depth alone
   double expert_imbalance = 1;        // tokens of the busiest expert rank over the mean

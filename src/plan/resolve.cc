@@ -348,6 +348,7 @@ class Resolver {
     plan_.fused_accumulation = recipe_.fused_accumulation.value_or(true);
     plan_.overlap_reduce = recipe_.overlap_reduce.value_or(false);
     plan_.overlap_gather = recipe_.overlap_gather.value_or(false);
+    plan_.first_flash = recipe_.first_flash;
     plan_.expert_imbalance = recipe_.expert_imbalance.value_or(1.0);
     ResolveFp8(recipe_.fp8, machine_.gpu, plan_, errors_);
     plan_.checkpointing = Choose(recipe_.checkpointing, Fact::kCheckpointingDefault);

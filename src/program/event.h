@@ -140,6 +140,7 @@ struct Operation {
   std::int64_t groups = 1;   // in one launch: grouped GEMMs (M is their sum), sequences
   spec::Dtype dtype = spec::Dtype::kBf16;  // of what is multiplied
   Issuer issuer = Issuer::kPython;
+  bool first_flash = false;   // attention by flash-attention 1, or its Triton port
   bool asynchronous = false;  // attention for Hopper's own instructions: flash-attention 3, cuDNN
   bool recomputed = false;    // done before in the same step: no part of the model's FLOPs
   Collective collective = Collective::kNone;

@@ -118,6 +118,7 @@ struct AttentionShape {
   bool causal = true;
   std::int64_t window = 0;     // 0: none
   bool asynchronous = false;   // flash-attention 3, cuDNN
+  bool first_flash = false;    // kernels before flash-attention 2
   std::int64_t Pairs() const;  // query-key pairs of one head that are computed, whole batch
 };
 

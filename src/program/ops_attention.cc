@@ -8,7 +8,9 @@ namespace {
 
 using spec::Dtype;
 
-enum Number { kBatch, kQueryLength, kKeyLength, kHeads, kKvHeads, kHeadDim, kPairs, kAsynchronous };
+enum Number { kBatch, kQueryLength, kKeyLength, kHeads, kKvHeads, kHeadDim, kPairs, kKernel };
+// Values of kKernel.
+enum Kernel : std::int64_t { kSecondFlash, kAsynchronous, kFirstFlash };
 
 // flash-attention pads rows to 128 and head dimensions to a multiple of 32 in its fp32 buffers
 // (csrc/flash_attn/flash_api.cpp, mha_bwd: seqlen_q_rounded, head_size_rounded).
@@ -71,7 +73,8 @@ void FlashAttentionBackward(BackwardContext& c) {
             .shape = {c.number(kQueryLength), c.number(kHeads), c.number(kHeadDim)},
             .groups = c.number(kBatch),
             .dtype = c.InputDtype(0),
-            .asynchronous = c.number(kAsynchronous) != 0});
+            .first_flash = c.number(kKernel) == kFirstFlash,
+            .asynchronous = c.number(kKernel) == kAsynchronous});
   std::array<Tensor, 3> gradients;
   for (const int i : {0, 1, 2}) {
     gradients[static_cast<std::size_t>(i)] =
@@ -205,6 +208,7 @@ Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
               .shape = {shape.query_length, shape.heads, shape.head_dim},
               .groups = shape.batch,
               .dtype = q.dtype(),
+              .first_flash = shape.first_flash,
               .asynchronous = shape.asynchronous});
     tape.Keep(KernelClass::kAttentionForward, out);
     tape.Keep(KernelClass::kAttentionForward, lse);
@@ -212,7 +216,9 @@ Tensor FlashAttention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor
   tape.Record(label, FlashAttentionBackward, {q, k, v}, out, {q, k, v, out, lse},
               {shape.batch, shape.query_length, shape.key_length, shape.heads,
                k.cols() == q.cols() ? shape.heads : shape.kv_heads, shape.head_dim, shape.Pairs(),
-               shape.asynchronous ? 1 : 0});
+               shape.asynchronous  ? kAsynchronous
+               : shape.first_flash ? kFirstFlash
+                                   : kSecondFlash});
   return out;
 }
 

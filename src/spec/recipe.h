@@ -170,7 +170,8 @@ struct Recipe {
   std::optional<double> expert_imbalance;        // tokens of the busiest expert rank over the mean
   std::optional<bool> overlap_gather;            // parameters are gathered while forward runs
   std::optional<bool> padding_free;              // packed sequences: no mask, one long row
-  std::optional<Fp8> fp8;                        // products of the layers' linears in 8 bits
+  bool first_flash = false;  // the kernels before flash-attention 2: version 1, its Triton port
+  std::optional<Fp8> fp8;    // products of the layers' linears in 8 bits
 };
 
 }  // namespace trainfit::spec

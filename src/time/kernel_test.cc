@@ -83,5 +83,16 @@ TEST(KernelTest, ThinProductsAreBoundByBandwidth) {
   EXPECT_EQ(KernelSeconds(Gemm(8192, 8192, 8192), H100()).bound, Bound::kCompute);
 }
 
+TEST(KernelTest, TheFirstFlashAttentionIsSlower) {
+  Operation operation = CausalAttention(16384, 1);
+  const double second = Time(operation);
+  operation.first_flash = true;
+  EXPECT_NEAR(Time(operation) / second, 1.4, 0.1);
+  operation.kernel = KernelClass::kAttentionBackward;
+  const double backward = Time(operation);
+  operation.first_flash = false;
+  EXPECT_NEAR(backward / Time(operation), 2.0, 0.1);
+}
+
 }  // namespace
 }  // namespace trainfit::time

@@ -172,6 +172,7 @@ void SetKernels(const Run& run, Recipe& recipe) {
 }
 
 void SetAttention(const Run& run, Recipe& recipe) {
+  recipe.first_flash = Contains(run.attention_detail, "Triton");
   using spec::AttentionImplementation;
   for (const auto how : {AttentionImplementation::kEager, AttentionImplementation::kSdpa,
                          AttentionImplementation::kFlash2, AttentionImplementation::kFlash3}) {

@@ -134,6 +134,7 @@ class RecordReader {
       run.packing = Take(config::GetBoolOr(node_, "packing", false), false);
     }
     run.attention = Word("attention");
+    run.attention_detail = Text("attention");
     run.checkpointing = Word("activation_checkpointing");
     run.kernels = Text("kernels");
     run.settings = Object("settings");

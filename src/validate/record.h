@@ -53,6 +53,7 @@ struct Run {
   std::optional<std::int64_t> length;  // tokens; where it varies, the longest there can be
   std::optional<bool> packing;
   std::string attention;
+  std::string attention_detail;  // the same with its remark: which kernel
   std::string checkpointing;
   std::string kernels;
   config::Node settings;             // raw flags of the source

@@ -69,6 +69,7 @@ program::AttentionShape ShapeOf(const Layer& layer, const spec::Attention& atten
   shape.head_dim = attention.head_dim;
   shape.causal = attention.causal;
   shape.window = attention.window;
+  shape.first_flash = layer.plan.first_flash;
   shape.asynchronous = layer.plan.attention == AttentionImplementation::kFlash3;
   return shape;
 }
