@@ -277,6 +277,7 @@ FrameworkMatch MatchFramework(std::string_view written) {
   if (suffix == "fsdp" || suffix == "accelerate FSDP") match.spreader = Spreader::kFsdp1;
   if (suffix == "deepspeed" || suffix == "DeepSpeed") match.spreader = Spreader::kDeepSpeed;
   match.name = match.spreader == Spreader::kNone ? written : Trim(written.substr(0, plus));
+  if (written == "fsdp") match.spreader = Spreader::kFsdp1;  // Trainer's flag, by itself
   const auto find = [&](std::string_view name) {
     for (const KnownFramework& known : kFrameworks) {
       if (known.name == name) match.known = &known;

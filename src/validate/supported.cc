@@ -99,6 +99,9 @@ Reason Parallel(const Run& run) {
       Axis{"tp", "tensor parallel"},   Axis{"pp", "pipeline parallel"},
       Axis{"cp", "context parallel"},  Axis{"ep", "expert parallel"},
       Axis{"sp", "sequence parallel"}, Axis{"layer_split", "naive layer split (device_map)"}};
+  if (SplitsModels(run) && run.gpus.value_or(1) > 1 && run.parallel.members.empty()) {
+    return "how the model is split over the GPUs is not stated";
+  }
   if (SplitsModels(run) && RanksOfOneCopy(run)) return std::nullopt;
   if (!run.gpus) return "number of GPUs not stated";
   if (SplitsModels(run)) return std::nullopt;

@@ -170,6 +170,8 @@ TEST(MatchFramework, ReadsAProgramAsTheOneThatItIsLike) {
   EXPECT_EQ(MatchFramework("xtuner 0.1 + DeepSpeed").spreader, Spreader::kDeepSpeed);
   EXPECT_NE(MatchFramework("xtuner 0.1 + DeepSpeed").known, nullptr);
   EXPECT_EQ(MatchFramework("a program that nobody knows").known, nullptr);
+  EXPECT_EQ(MatchFramework("fsdp").spreader, Spreader::kFsdp1);
+  EXPECT_NE(MatchFramework("fsdp").known, nullptr);
 }
 
 TEST(ConfigOfSizes, IsGptOrLlamaByWhatTheRecordSays) {
