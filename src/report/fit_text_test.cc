@@ -102,8 +102,7 @@ One change at a time, each evaluated anew
   not enough: --micro-batch 1 is already the least; --seq-len 512 (109.00 GiB)
 
 Assumed, as nothing else was said (sources: --explain)
-  activation checkpointing: on; attention: sdpa; CUDA context: 0.45 GiB; PCIe
-  gen4 x16 between the cards
+  activation checkpointing: on; attention: sdpa; CUDA context: 0.45 GiB
 )");
 }
 
