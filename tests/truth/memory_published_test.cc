@@ -28,11 +28,11 @@ TEST(MemoryPublished, ErrorsStayBelowWhatWasReached) {
   EXPECT_TRUE(validation->bad_lines.empty());
   const std::vector<Group> groups = Summarize(validation->rows, GroupBy::kSource);
   for (const Threshold& threshold :
-       {Threshold{"fms", 156, 0.004}, Threshold{"peft", 30, 0.04}, Threshold{"qwen", 71, 0.06},
+       {Threshold{"fms", 156, 0.005}, Threshold{"peft", 30, 0.04}, Threshold{"qwen", 71, 0.06},
         Threshold{"swift", 53, 0.16}, Threshold{"mcore", 73, 0.009},
         Threshold{"simumax", 13, 0.012}, Threshold{"liger", 109, 0.001},
-        Threshold{"bigscience", 50, 0.09}, Threshold{"litgpt", 24, 0.06},
-        Threshold{"titan", 16, 0.05}, Threshold{"fsdpqlora", 12, 0.06}}) {
+        Threshold{"bigscience", 50, 0.09}, Threshold{"litgpt", 25, 0.08},
+        Threshold{"titan", 24, 0.055}, Threshold{"fsdpqlora", 12, 0.06}}) {
     for (const Group& group : groups) {
       if (group.name != threshold.source) continue;
       EXPECT_GE(group.errors.count, threshold.compared) << threshold.source;
