@@ -12,7 +12,6 @@
 namespace trainfit::readers {
 namespace {
 
-using spec::AttentionKind;
 using spec::MlpKind;
 using spec::NormKind;
 using spec::Part;
