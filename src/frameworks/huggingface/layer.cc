@@ -98,7 +98,7 @@ bool Frame::ScalesInput(std::int32_t i) const {
 Leaf Frame::AdapterLeaf(std::int32_t i, std::int32_t n) const {
   CHECK(n >= 0 && n < AdapterCount(i)) << n;
   const plan::AdapterTensor& added =
-      adapters_[static_cast<std::size_t>(first_adapter_[static_cast<std::size_t>(i)] + n)];
+      *(adapters_.begin() + first_adapter_[static_cast<std::size_t>(i)] + n);
   const std::int32_t number = AdapterNumber(i, n);
   Leaf leaf;
   leaf.weight = {frame_, program::kWeightSlots + base_ + number};
