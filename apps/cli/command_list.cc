@@ -25,10 +25,6 @@ int PrintColumns(api::Kind kind) {
     line.append(line.size() < 22 ? 22 - line.size() : 1, ' ');
     text += line + column.title + (column.about.empty() ? "" : ": " + column.about) + "\n";
   }
-  if (kind == api::Kind::kGpu || kind == api::Kind::kInstance) {
-    text +=
-        "\nPrice per delivered throughput needs the time of a step, which is not modelled yet.\n";
-  }
   return PrintAnswer(text) ? kOk : kInternal;
 }
 

@@ -248,7 +248,8 @@ constexpr Option kOptions[] = {
      .words = WordsUpTo<Sharding::kFsdp2>},
     {.name = "offload",
      .metavar = "WHAT",
-     .help = "keep on the host: optimizer, params or both (FSDP: params for all); optimizer=nvme: "
+     .help = "keep on the host: optimizer or params or optimizer,params (FSDP: params for all); "
+             "optimizer=nvme: "
              "on a disk",
      .group = Group::kCase,
      .commands = kFitBit,

@@ -53,7 +53,14 @@ Expected<StepTime> TimeStep(const plan::Plan& plan, const program::Program& prog
                             const spec::Machine& machine) {
   const spec::Gpu& gpu = machine.gpu;
   if (!gpu.memory_bandwidth.has_value() || !(gpu.bf16.has_value() || gpu.fp16.has_value())) {
-    return Fail(Error("no-rates", "the catalogue has no peak rates or bandwidth of " + gpu.id));
+    return Fail(
+        Error("no-rates",
+              "the catalogue has no tensor-core rates, or no memory bandwidth, of " + gpu.id));
+  }
+  if (plan.zero.offload_optimizer == spec::Offload::kNvme ||
+      plan.zero.offload_param == spec::Offload::kNvme) {
+    return Fail(
+        Error("no-disk-speed", "states go to a disk, and how fast that is is not modelled"));
   }
   time::TimeReading slowest;
   double model_flops = 0;
