@@ -156,19 +156,18 @@ bool IsBetter(const Judged& a, const Judged& b) {
 
 std::vector<Remedy> FindRemedies(const Case& question, const Answer& answer) {
   const PlaceAnswer& asked = HighestGpu(answer);
-  // Changes are read from summaries, with the allocator's overhead of the case as asked, so that
-  // the bytes saved are those of the change and not of two ways to estimate.
-  const std::optional<double> ratio = ReservedRatio(asked);
   std::vector<Judged> judged;
   for (const Rule rule : kRules) {
     const std::optional<Change> change = rule(question, answer.plan);
     if (!change.has_value()) continue;
-    const auto result = JudgeQuickly(change->question, ratio);
+    // In full, as the changed case would be answered if it were asked.
+    const auto result = Judge(change->question);
     if (!result.has_value()) continue;  // the change contradicts something the user fixed
-    const Bytes saves = asked.bytes.point - result->gpu.point;
+    const PlaceAnswer& gpu = HighestGpu(*result);
+    const Bytes saves = asked.bytes.point - gpu.bytes.point;
     if (saves <= Bytes()) continue;
     judged.push_back(
-        {{change->words, change->cost, result->fit, result->gpu.point, saves}, change->rank});
+        {{change->words, change->cost, gpu.fit, gpu.bytes.point, saves}, change->rank});
   }
   std::stable_sort(judged.begin(), judged.end(), IsBetter);
   std::vector<Remedy> remedies;
