@@ -106,6 +106,7 @@ class RecordReader {
     run.id = Text("id");
     run.source = Text("source");
     run.kind = Text("kind");
+    run.task = Text("task");
     run.group = Text("group");
     run.quality = Text("quality");
     run.model = Text("model");

@@ -29,6 +29,7 @@ struct Run {
   std::string id;
   std::string source;  // who published it
   std::string kind;    // "run"; "kernel", "phase"
+  std::string task;    // "sft", "pretrain", "dpo"; empty: not said
   std::string group;   // the table that the record comes from; empty: not said
   std::string quality;
   std::string model;

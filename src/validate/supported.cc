@@ -1,5 +1,7 @@
 #include "validate/supported.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -33,6 +35,13 @@ std::string Setting(const Run& run, std::string_view key) {
 
 Reason Kind(const Run& run) {
   if (run.kind == "phase") return "kind phase: probes inside a step";
+  // Reference and reward models, paired batches, generation: none of it is in the program of a
+  // step.
+  constexpr std::array kOtherTasks = {"dpo", "orpo",         "kto",    "grpo",
+                                      "ppo", "reward-model", "predict"};
+  for (const char* task : kOtherTasks) {
+    if (run.task == task) return fmt::format("task {}", task);
+  }
   return std::nullopt;
 }
 

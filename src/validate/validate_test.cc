@@ -133,6 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
     Table, Refuses,
     testing::Values(
         Refusal{R"("kind": "run")", R"("kind": "kernel")", "operator not stated"},
+        Refusal{R"("kind": "run")", R"("kind": "run", "task": "dpo")", "task dpo"},
         Refusal{R"("framework": "trl")", R"("framework": "nanogpt")",
                 "framework nanogpt: no fact rows yet"},
         Refusal{R"("framework": "trl")", R"("framework": "trl+deepspeed")",
